@@ -1,0 +1,61 @@
+/**
+ * Writes the runtime folder that the browser boots Python from.
+ *
+ *     node scripts/runtime/build.mjs --wheels DIR --handlers WHEEL --out DIR
+ *
+ * The same inputs give the same bytes.
+ */
+
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { version } from "pyodide";
+import { sha256 } from "./files.mjs";
+import { resolveLock } from "./lock.mjs";
+
+const { values } = parseArgs({
+  options: {
+    wheels: { type: "string" },
+    handlers: { type: "string" },
+    out: { type: "string" },
+  },
+});
+const { wheels, handlers, out } = values;
+if (!wheels || !handlers || !out) {
+  console.error("usage: build.mjs --wheels DIR --handlers WHEEL --out DIR");
+  process.exit(2);
+}
+
+const pyodideFolder = dirname(fileURLToPath(import.meta.resolve("pyodide/package.json")));
+
+await rm(out, { recursive: true, force: true });
+await mkdir(out, { recursive: true });
+
+const lock = await resolveLock({ wheels, handlers });
+/** @type {Map<string, string>} file name → where it comes from */
+const sources = new Map();
+for (const name of ["pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"]) {
+  sources.set(name, join(pyodideFolder, name));
+}
+for (const { file_name: name, sha256: expected } of Object.values(lock.packages)) {
+  const source = name === basename(handlers) ? handlers : join(wheels, name);
+  const sum = sha256(await readFile(source));
+  if (sum !== expected) {
+    throw new Error(`${source} has SHA-256 ${sum}, expected ${expected}`);
+  }
+  sources.set(name, source);
+}
+for (const [name, source] of sources) {
+  await copyFile(source, join(out, name));
+}
+await writeFile(join(out, "lock.json"), `${JSON.stringify(lock)}\n`);
+
+/** @type {Record<string, number>} */
+const files = {};
+for (const name of [...sources.keys(), "lock.json"].sort()) {
+  files[name] = (await readFile(join(out, name))).length;
+}
+const manifest = { pyodide: version, paths: ["plain"], files };
+await writeFile(join(out, "runtime.json"), `${JSON.stringify(manifest, null, 1)}\n`);
+process.exit(0); // Pyodide keeps the event loop alive
