@@ -1,0 +1,109 @@
+"""The task that this project shows everywhere: how often each colour occurs in a picture."""
+
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import PIL
+from PIL import Image
+
+from handlers import decode as decoding
+from handlers.count import count_loop, count_vectorised
+from handlers.decode import Decoded
+from handlers.palette import palette
+from handlers.payload import Options, Pixels, read_options, read_source
+from handlers.registry import Payload, Progress, Result, task
+from handlers.report import digest
+from handlers.shrink import shrink
+
+SCHEMA = 1
+_COUNTERS = {"vectorised": count_vectorised, "loop": count_loop}
+
+
+@task("histogram")
+def histogram(payload: Payload, progress: Progress) -> Result:
+    """Decode a picture, shrink it, count its colours and derive a palette.
+
+    ``payload`` holds ``image`` (a file's bytes) or ``rgba``, ``width``, ``height``, ``format`` and
+    ``bytes`` (pixels that a browser decoded), and optionally ``max_side`` (1 to 8192, 1024),
+    ``method`` (``vectorised`` or ``loop``) and ``colours`` (1 to 32, 8). Both methods give the
+    same numbers. Raises BadPayloadError and what ``decode`` and ``shrink`` document.
+    """
+    options = read_options(payload)
+    source = read_source(payload)
+    return _histogram(source, options, progress)
+
+
+def _histogram(source: bytes | Pixels, options: Options, progress: Progress) -> Result:
+    stages: list[dict[str, object]] = []
+    with _timed(stages, "decode"):
+        decoded = _from_browser(source) if isinstance(source, Pixels) else decoding.decode(source)
+        mode = decoded.image.mode
+    progress(0.5)
+    with _timed(stages, "shrink"):
+        small = shrink(decoded, options.max_side)
+    progress(0.6)
+    with _timed(stages, "count"):
+        counts = _COUNTERS[options.method](small, lambda part: progress(0.6 + 0.35 * part))
+    with _timed(stages, "palette"):
+        swatches = palette(counts, options.colours)
+    progress(1.0)
+    width, height = small.size
+    if decoded.turned:
+        width, height = height, width
+    reds, greens, blues = counts.bins
+    result: Result = {
+        "schema": SCHEMA,
+        "image": {
+            "format": decoded.format,
+            "mode": mode,
+            "width": decoded.width,
+            "height": decoded.height,
+            "orientation": decoded.orientation,
+            "frames": decoded.frames,
+            "bytes": decoded.bytes,
+            "decoder": decoded.decoder,
+            "notes": sorted(decoded.notes),
+        },
+        "counted": {"width": width, "height": height, "pixels": width * height},
+        "bins": {"r": reds, "g": greens, "b": blues},
+        "cube": counts.cube,
+        "palette": swatches,
+        "method": options.method,
+    }
+    return result | {
+        "digest": digest(result),
+        "stages": stages,
+        "runtime": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "pillow": PIL.__version__,
+            "platform": sys.platform,
+        },
+    }
+
+
+def _from_browser(pixels: Pixels) -> Decoded:
+    """Take pixels that a browser decoded, which has applied the orientation already."""
+    decoding.check_pixels(pixels.width, pixels.height)
+    size = (pixels.width, pixels.height)
+    image = Image.frombuffer("RGBA", size, pixels.rgba, "raw", "RGBA", 0, 1)
+    return Decoded(
+        image,
+        pixels.format,
+        *size,
+        bytes=pixels.bytes,
+        decoder="browser",
+        notes={"browser-decoded"},
+    )
+
+
+@contextmanager
+def _timed(stages: list[dict[str, object]], name: str) -> Iterator[None]:
+    """Append the stage with its duration in milliseconds once it has succeeded."""
+    start = time.perf_counter()
+    yield
+    stages.append({"name": name, "ms": round((time.perf_counter() - start) * 1000, 3)})
