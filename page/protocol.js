@@ -32,7 +32,7 @@
  * @property {number} ms milliseconds from the call to the last stage
  * @property {"snapshot" | "plain"} path which way was taken
  * @property {string | null} fallback why the plain way was taken although a snapshot was there
- * @property {{pyodide: string, python: string, numpy: string, pillow: string, handlers: string}} versions
+ * @property {{pyodide: string, python: string, numpy: string, pillow: string}} versions
  * @property {Stage[]} stages every stage except the running count of the download
  */
 

@@ -12,9 +12,11 @@ Values cross the border by these rules:
 import platform
 import traceback
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+import PIL
+import pyodide
 from js import Object
 from pyodide.ffi import JsBuffer, JsProxy, jsnull, to_js
 
@@ -33,11 +35,10 @@ def versions() -> JsProxy:
     """Return the versions of everything that a result depends on, by name."""
     return _to_javascript(
         {
-            "pyodide": version("pyodide"),
+            "pyodide": pyodide.__version__,
             "python": platform.python_version(),
-            "numpy": version("numpy"),
-            "pillow": version("pillow"),
-            "handlers": version("workers-handlers"),
+            "numpy": np.__version__,
+            "pillow": PIL.__version__,
         }
     )
 
