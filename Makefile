@@ -1,0 +1,51 @@
+# The two commands that matter: `make run` and `make test`. `make` alone lists the rest.
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+SETUP := $(PYTHON) scripts/setup.py --for
+# Node may be the one that set-up got from its wheel, so npm's programs are started through this.
+NPX := $(BIN)/python scripts/npm_program.py
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench site lock clean clean-data
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## set up, then serve the page at http://127.0.0.1:8000 (ARGS="--port 9000" for another port)
+	@$(SETUP) run && exec $(BIN)/workers serve $(ARGS)
+
+test: check ## check, then run every test (ARGS="-k depth" for some of them)
+	@$(SETUP) test
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: ## types, lint, import direction, HTML, equality of both languages
+	@$(SETUP) check
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(NPX) tsc --project tsconfig.json
+	$(NPX) tsc --project tsconfig.worker.json
+	$(NPX) tsc --project tsconfig.scripts.json
+	$(NPX) biome ci
+	$(NPX) html-validate index.html site/index.html site/en/index.html site/404.html
+
+bench: ## measure every claim about speed, each as a ratio within one run
+	@$(SETUP) test
+	@$(BIN)/python -m bench $(ARGS)
+
+site: ## build the static site into site/ (any static server can serve it)
+	@$(SETUP) run
+
+lock: ## resolve both lock files anew from pyproject.toml
+	@$(SETUP) check
+	@$(BIN)/python scripts/lock.py
+
+clean: ## delete what set-up and builds made; keep .data/
+	rm -rf .venv .cache node_modules site dist .mypy_cache .ruff_cache .pytest_cache \
+		.hypothesis .import_linter_cache test-results
+
+clean-data: ## delete .data/: the database and everything in it
+	rm -rf .data

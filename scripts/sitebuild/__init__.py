@@ -1,0 +1,1 @@
+"""The build of the static site. Runs in the virtual environment."""

@@ -1,0 +1,67 @@
+"""The folder of the page's own files, named by its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from sitebuild.failure import BuildError
+from steps.stamp import files_under, sha256_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sitebuild.words import Words
+
+_FONT = re.compile(r"\bfonts/([a-z0-9-]+)\.woff2")
+
+
+def hash_of_folder(folder: Path) -> str:
+    """Return 12 hexadecimal digits that change when a file's content or path below it changes."""
+    total = hashlib.sha256()
+    for path in files_under(folder):
+        total.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
+    return total.hexdigest()[:12]
+
+
+def collect_assets(root: Path, words: dict[str, Words], samples: Path | None, folder: Path) -> None:
+    """Fill a folder with the page's modules, style, typefaces, words and samples.
+
+    Inside it, paths are as in the repository, so that relative imports hold. Raises BuildError.
+    """
+    for path in files_under(root / "page"):
+        if path.suffix != ".toml":
+            _copy(path, folder / path.relative_to(root))
+    for name in ("worker.js",):
+        if (root / name).exists():
+            _copy(root / name, folder / name)
+    _copy_fonts(root, folder)
+    for language, texts in words.items():
+        target = folder / "text" / f"{language}.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(texts, ensure_ascii=False, sort_keys=True), "utf-8")
+    if samples is not None:
+        for path in files_under(samples):
+            _copy(path, folder / "samples" / path.relative_to(samples))
+
+
+def _copy_fonts(root: Path, folder: Path) -> None:
+    """Copy each typeface `fonts/NAME.woff2` that a style sheet names from its npm package."""
+    for style in sorted((root / "page").rglob("*.css")):
+        for name in sorted(set(_FONT.findall(style.read_text("utf-8")))):
+            target = folder / "page" / "fonts" / f"{name}.woff2"
+            if target.exists():
+                continue
+            files = root / "node_modules" / "@fontsource-variable" / name / "files"
+            source = files / f"{name}-latin-wght-normal.woff2"
+            if not source.exists():
+                raise BuildError(f"{style.name} names fonts/{name}.woff2; no npm package has it")
+            _copy(source, target)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
