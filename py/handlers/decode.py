@@ -36,6 +36,7 @@ _CLASSES = {
     "TIFF": ("PIL.TiffImagePlugin", "TiffImageFile"),
     "BMP": ("PIL.BmpImagePlugin", "BmpImageFile"),
 }
+_TIFF_COMPRESSIONS = ("raw", "tiff_lzw", "packbits", "group3", "group4", "tiff_ccitt")
 _ORIENTATION = 0x0112
 _SIDEWAYS = (5, 6, 7, 8)
 
@@ -53,6 +54,7 @@ class Decoded:
 
     image: Image.Image
     format: str
+    mode: str
     width: int
     height: int
     orientation: int = 1
@@ -121,6 +123,8 @@ def _load(kind: str, data: bytes, structure: Structure) -> Decoded:
     check_pixels(width, height)
     orientation = _orientation(image)
     sixteen_bit = _is_sixteen_bit(kind, image, data)
+    mode = image.mode
+    _prepare(kind, image)
     image.load()
     turned = orientation in _SIDEWAYS and kind != "TIFF"  # which Pillow has turned by now
     if turned:
@@ -128,6 +132,7 @@ def _load(kind: str, data: bytes, structure: Structure) -> Decoded:
     decoded = Decoded(
         image,
         kind,
+        mode,
         width,
         height,
         orientation,
@@ -143,6 +148,20 @@ def _load(kind: str, data: bytes, structure: Structure) -> Decoded:
     if sixteen_bit:
         decoded.notes.add("sixteen-bit")
     return decoded
+
+
+def _prepare(kind: str, image: ImageFile.ImageFile) -> None:
+    """Set the decoder so that every build of it gives the same pixels, or refuse.
+
+    Builds of libjpeg turn YCbCr into RGB with constants of different length, so that step is left
+    to Pillow. Builds of libtiff know different compressions; those that all know are taken.
+    """
+    if kind == "JPEG" and image.mode == "RGB":
+        image.draft("YCbCr", None)  # no size: the decoders' own scaling differs too
+    compression = image.info.get("compression", "raw")
+    if kind == "TIFF" and compression not in _TIFF_COMPRESSIONS:
+        name = f"TIFF with {compression} compression"
+        raise NoDecoderError(name, TAKEN, browser_may_decode=False)
 
 
 def _orientation(image: Image.Image) -> int:

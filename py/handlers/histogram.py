@@ -41,7 +41,6 @@ def _histogram(source: bytes | Pixels, options: Options, progress: Progress) -> 
     stages: list[dict[str, object]] = []
     with _timed(stages, "decode"):
         decoded = _from_browser(source) if isinstance(source, Pixels) else decoding.decode(source)
-        mode = decoded.image.mode
     progress(0.5)
     with _timed(stages, "shrink"):
         small = shrink(decoded, options.max_side)
@@ -59,7 +58,7 @@ def _histogram(source: bytes | Pixels, options: Options, progress: Progress) -> 
         "schema": SCHEMA,
         "image": {
             "format": decoded.format,
-            "mode": mode,
+            "mode": decoded.mode,
             "width": decoded.width,
             "height": decoded.height,
             "orientation": decoded.orientation,
@@ -94,6 +93,7 @@ def _from_browser(pixels: Pixels) -> Decoded:
     return Decoded(
         image,
         pixels.format,
+        "RGBA",
         *size,
         bytes=pixels.bytes,
         decoder="browser",

@@ -20,7 +20,7 @@ BACKGROUND = 255
 """Transparent parts are laid over white."""
 
 _BAND_PIXELS = 1 << 20
-_PLAIN = ("RGB", "L")
+_PLAIN = ("RGB", "YCbCr", "L")
 _CONVERTIBLE = ("1", "L", "P", "RGB", "RGBX", "CMYK", "YCbCr")
 _WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
 _SIXTEEN_BIT = ("I;16", "I;16L", "I;16B", "I;16N")
