@@ -1,0 +1,143 @@
+import { byId, find } from "./element.js";
+import { countNumbers, sameNumbers } from "./histogram-result.js";
+import { span, times, whole } from "./numbers.js";
+import { svg } from "./svg.js";
+import { say } from "./text.js";
+
+/**
+ * The two runs side by side: bars, table, sentence.
+ *
+ * @import { HistogramResult } from "./histogram-result.js"
+ * @import { Place } from "./places.js"
+ * @import { RunMeasure } from "./run-measure.js"
+ * @typedef {{result: HistogramResult, measure: RunMeasure, bootMs: number, photo: string, maxSide: number}} Run
+ */
+
+const STAGES = /** @type {const} */ (["decode", "shrink", "count", "palette"]);
+const PLACES = /** @type {const} */ (["main", "worker"]);
+const COLUMN = { main: 0, worker: 1 };
+const WIDTH = 720;
+
+/** @param {HistogramResult} result */
+export const totalMs = (result) => result.stages.reduce((sum, stage) => sum + stage.ms, 0);
+
+/** @param {Partial<Record<Place, Run>>} runs at least one of them */
+export function drawComparison(runs) {
+  byId("comparison", HTMLElement).hidden = false;
+  for (const place of PLACES) fillColumn(place, runs[place]);
+  drawBars(runs);
+  byId("comparison-summary", HTMLElement).textContent = summary(runs);
+  showEquality(runs);
+}
+
+/**
+ * @param {Place} place
+ * @param {Run | undefined} run
+ */
+function fillColumn(place, run) {
+  const stages = new Map(run?.result.stages.map(({ name, ms }) => [name, ms]));
+  for (const name of STAGES) cell(name, place, stages.get(name), span);
+  cell("total", place, run && totalMs(run.result), span);
+  cell("gap", place, run?.measure.longestGap, span);
+  cell("dropped", place, run?.measure.dropped, whole);
+  cell("delay", place, run?.measure.longestDelay ?? undefined, span);
+  cell("boot", place, run?.bootMs, span);
+  const digest = cell("digest", place, undefined, whole);
+  if (run) digest.textContent = run.result.digest.slice(0, 12);
+}
+
+/**
+ * @param {string} row
+ * @param {Place} place
+ * @param {number | undefined} value
+ * @param {(value: number) => string} format
+ * @returns {HTMLTableCellElement}
+ */
+function cell(row, place, value, format) {
+  const line = find(
+    byId("comparison-table", HTMLTableElement),
+    `[data-row="${row}"]`,
+    HTMLTableRowElement,
+  );
+  const target = /** @type {HTMLTableCellElement} */ (line.querySelectorAll("td")[COLUMN[place]]);
+  target.textContent = value === undefined ? "–" : format(value);
+  if (value === undefined) delete target.dataset.value;
+  else target.dataset.value = String(value);
+  return target;
+}
+
+/** @param {Partial<Record<Place, Run>>} runs */
+function drawBars(runs) {
+  const longest = Math.max(
+    1,
+    ...PLACES.flatMap((place) => {
+      const run = runs[place];
+      return run ? [totalMs(run.result), run.measure.longestGap] : [];
+    }),
+  );
+  const scale = (WIDTH - 4) / longest;
+  const parts = PLACES.flatMap((place, index) => {
+    const top = 4 + index * 64;
+    const run = runs[place];
+    if (!run) return [];
+    let x = 0;
+    const bars = run.result.stages.map(({ name, ms }) => {
+      const bar = svg("rect", {
+        class: `stage stage-${name} on-${place}`,
+        x: x.toFixed(1),
+        y: top,
+        width: Math.max(0.5, ms * scale - 1).toFixed(1),
+        height: 26,
+      });
+      x += ms * scale;
+      return bar;
+    });
+    const gap = svg("rect", {
+      class: `gap on-${place}`,
+      x: 0,
+      y: top + 31,
+      width: Math.max(1.5, run.measure.longestGap * scale).toFixed(1),
+      height: 12,
+    });
+    return [...bars, gap];
+  });
+  byId("stage-bars", SVGSVGElement).replaceChildren(...parts);
+}
+
+/**
+ * @param {Partial<Record<Place, Run>>} runs
+ * @returns {string}
+ */
+function summary({ main, worker }) {
+  if (main && worker) {
+    return say("comparison.summaryBoth", {
+      mainTotal: span(totalMs(main.result)),
+      mainGap: span(main.measure.longestGap),
+      workerTotal: span(totalMs(worker.result)),
+      workerGap: span(worker.measure.longestGap),
+      ratio: times(main.measure.longestGap / Math.max(1, worker.measure.longestGap)),
+    });
+  }
+  const run = /** @type {Run} */ (main ?? worker);
+  return say(main ? "comparison.summaryMain" : "comparison.summaryWorker", {
+    total: span(totalMs(run.result)),
+    gap: span(run.measure.longestGap),
+  });
+}
+
+/** @param {Partial<Record<Place, Run>>} runs */
+function showEquality({ main, worker }) {
+  const line = byId("equality", HTMLElement);
+  delete line.dataset.equal;
+  if (!main || !worker) {
+    line.textContent = say("equality.waiting");
+  } else if (main.photo !== worker.photo || main.maxSide !== worker.maxSide) {
+    line.textContent = say("equality.different");
+  } else {
+    const equal = sameNumbers(main.result, worker.result);
+    line.dataset.equal = String(equal);
+    line.textContent = say(equal ? "equality.same" : "equality.broken", {
+      count: whole(countNumbers(main.result)),
+    });
+  }
+}

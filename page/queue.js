@@ -1,0 +1,106 @@
+import { announce } from "./announcer.js";
+import { byId } from "./element.js";
+import { whole } from "./numbers.js";
+import { Poller } from "./poller.js";
+import { showDepth, showPolicy } from "./queue-figure.js";
+import { site } from "./site.js";
+import { say, whenSpoken } from "./text.js";
+
+/**
+ * The queue section: asks for the depth, shows it, and says so when nobody answers.
+ *
+ * @import { Depth, Policy } from "./queue-figure.js"
+ */
+
+/** @type {Depth | undefined} */
+let depth;
+/** @type {Policy | undefined} */
+let policy;
+let etag = "";
+
+/** Begins to poll, and connects the buttons. */
+export function connectQueue() {
+  const poller = new Poller(ask, {
+    onAnswer: () => setPresent(true),
+    onFailure: () => setPresent(false),
+  });
+  for (const button of document.querySelectorAll("button[data-enqueue]")) {
+    if (!(button instanceof HTMLButtonElement)) continue;
+    button.addEventListener("click", async () => {
+      await enqueue(Number(button.dataset.enqueue));
+      poller.askNow();
+    });
+  }
+  whenSpoken(show);
+  poller.start();
+}
+
+/** @param {AbortSignal} signal */
+async function ask(signal) {
+  policy ??= await getJson("queue/policy", signal);
+  const response = await fetch(new URL("queue/depth", site.api), {
+    signal,
+    headers: etag ? { "If-None-Match": etag } : {},
+  });
+  if (response.status === 304) return;
+  depth = await jsonOf(response);
+  etag = response.headers.get("ETag") ?? "";
+  show();
+}
+
+/**
+ * @param {string} path
+ * @param {AbortSignal} signal
+ */
+async function getJson(path, signal) {
+  return jsonOf(await fetch(new URL(path, site.api), { signal }));
+}
+
+/**
+ * @param {Response} response
+ * @throws {Error} when it is no JSON answer of the server (a static host may answer 404, or send
+ * a page of its own with 200)
+ */
+async function jsonOf(response) {
+  if (!response.ok || !response.headers.get("Content-Type")?.includes("json")) {
+    throw new Error(`No answer from the queue (${response.status})`);
+  }
+  return response.json();
+}
+
+/** @param {boolean} present whether a server answers */
+function setPresent(present) {
+  byId("queue-live", HTMLElement).hidden = !present;
+  byId("queue-absent", HTMLElement).hidden = present;
+  if (present) return;
+  const mode = byId("queue-mode", HTMLElement);
+  mode.dataset.mode = "absent";
+  mode.textContent = say("queue.mode.absent");
+}
+
+function show() {
+  if (depth) showDepth(depth);
+  if (policy) showPolicy(policy);
+}
+
+/** @param {number} count deliveries to put into the queue */
+async function enqueue(count) {
+  const line = byId("enqueue-status", HTMLElement);
+  const response = await fetch(new URL("deliveries", site.api), {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({
+      channel: "page",
+      recipient: "page",
+      payload: { text: say("queue.demoText") },
+      count,
+    }),
+  }).catch(() => undefined);
+  if (response?.ok) {
+    line.textContent = say("queue.enqueued", { count: whole(count) });
+  } else {
+    const problem = await response?.json().catch(() => undefined);
+    line.textContent = say("queue.refused", { reason: problem?.detail ?? say("queue.noAnswer") });
+  }
+  announce(line.textContent);
+}

@@ -1,0 +1,93 @@
+import { byId } from "./element.js";
+import { GapStrip } from "./gap-strip.js";
+import { Indicator } from "./indicator.js";
+import { span, whole } from "./numbers.js";
+import { say, whenSpoken } from "./text.js";
+
+/**
+ * The figure of the first view: ring, strip, readings and their buttons. It stands still while
+ * it is off screen, while the tab is hidden, and while the reader has paused it.
+ *
+ * @param {import("./frame-meter.js").FrameMeter} meter
+ * @param {import("./press-meter.js").PressMeter} presses
+ */
+export function connectStage(meter, presses) {
+  const ring = byId("indicator-ring", SVGSVGElement);
+  const indicator = new Indicator(
+    byId("ring-ticks", SVGGElement),
+    byId("ring-hand", SVGLineElement),
+    byId("ring-value", SVGTextElement),
+  );
+  let paused = false;
+  const readings = { longest: 0, dropped: 0 };
+
+  const follow = (
+    /** @type {SVGSVGElement} */ figure,
+    /** @type {(frame: import("./frame-meter.js").Frame) => void} */ draw,
+  ) => {
+    /** @type {(() => void) | undefined} */
+    let stop;
+    const update = (/** @type {boolean} */ visible) => {
+      if (visible && !paused) stop ??= meter.listen(draw);
+      else {
+        stop?.();
+        stop = undefined;
+      }
+    };
+    let visible = false;
+    new IntersectionObserver((entries) => {
+      visible = entries.at(-1)?.isIntersecting ?? false;
+      update(visible);
+    }).observe(figure);
+    return () => update(visible);
+  };
+
+  const strip = new GapStrip(byId("gap-strip", SVGSVGElement));
+  const smallStrip = new GapStrip(byId("gap-strip-small", SVGSVGElement));
+  const refreshers = [
+    follow(ring, (frame) => {
+      indicator.draw(frame);
+      strip.draw(frame);
+      readings.dropped += frame.dropped;
+      if (frame.gap > readings.longest || frame.dropped > 0) {
+        readings.longest = Math.max(readings.longest, frame.gap);
+        showReadings();
+      }
+    }),
+    follow(byId("gap-strip-small", SVGSVGElement), (frame) => smallStrip.draw(frame)),
+  ];
+
+  /** @type {number | undefined} */
+  let lastDelay;
+  const showReadings = () => {
+    byId("reading-longest", HTMLElement).textContent = readings.longest
+      ? span(readings.longest)
+      : "–";
+    byId("reading-dropped", HTMLElement).textContent = whole(readings.dropped);
+    byId("reading-delay", HTMLElement).textContent =
+      lastDelay === undefined ? "–" : span(lastDelay);
+  };
+  whenSpoken(showReadings);
+  presses.listen((delay) => {
+    lastDelay = delay;
+    showReadings();
+  });
+
+  byId("indicator-reset", HTMLButtonElement).addEventListener("click", () => {
+    Object.assign(readings, { longest: 0, dropped: 0 });
+    lastDelay = undefined;
+    indicator.clear();
+    strip.clear();
+    smallStrip.clear();
+    showReadings();
+  });
+  const pause = byId("indicator-pause", HTMLButtonElement);
+  pause.addEventListener("click", () => {
+    paused = !paused;
+    pause.setAttribute("aria-pressed", String(paused));
+    for (const refresh of refreshers) refresh();
+  });
+  whenSpoken(() => {
+    pause.textContent = say("indicator.pause");
+  });
+}

@@ -1,0 +1,180 @@
+import { announce } from "./announcer.js";
+import { byId, find } from "./element.js";
+import { median } from "./frame-meter.js";
+import { size, span, times } from "./numbers.js";
+import { svg } from "./svg.js";
+import { say, whenSpoken } from "./text.js";
+
+/**
+ * Copying a buffer to another thread against handing it over, measured on this device.
+ *
+ * @typedef {{megabytes: number, copied: number, transferred: number, left: number}} Measured
+ * times in ms (medians), `left` in bytes of the sender's buffer after the transfer
+ * @typedef {{megabytes: number, skipped: string}} Skipped
+ */
+
+const MEGABYTE = 1_000_000;
+const SIZES_MB = [1, 4, 16, 64, 256];
+const ROUNDS = 5;
+/** A copy needs the buffer twice; a device that says it has little memory is not driven to its end. */
+const MOST_SHARE_OF_MEMORY = 1 / 8;
+
+/** @type {(Measured | Skipped)[]} */
+let outcome = [];
+
+/** Connects the button of the section. */
+export function connectTransfer() {
+  const button = byId("transfer-run", HTMLButtonElement);
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-disabled") === "true") return;
+    button.setAttribute("aria-disabled", "true");
+    try {
+      await measureAll();
+    } catch (error) {
+      byId("transfer-status", HTMLElement).textContent = String(error);
+    } finally {
+      button.setAttribute("aria-disabled", "false");
+    }
+  });
+  whenSpoken(show);
+}
+
+async function measureAll() {
+  const worker = new Worker(new URL("./transfer-worker.js", import.meta.url), { type: "module" });
+  outcome = [];
+  try {
+    // The first message waits for the worker to start; it belongs to no measurement.
+    await journey(worker, new ArrayBuffer(8), false);
+    for (const megabytes of SIZES_MB) {
+      byId("transfer-status", HTMLElement).textContent = say("transfer.measuring", {
+        size: size(megabytes * MEGABYTE),
+      });
+      outcome.push(await measureSize(worker, megabytes));
+      show();
+    }
+  } finally {
+    worker.terminate();
+  }
+  byId("transfer-status", HTMLElement).textContent = "";
+  announce(byId("transfer-summary", HTMLElement).textContent ?? "");
+}
+
+/**
+ * @param {Worker} worker
+ * @param {number} megabytes
+ * @returns {Promise<Measured | Skipped>}
+ */
+async function measureSize(worker, megabytes) {
+  const memory = /** @type {{deviceMemory?: number}} */ (navigator).deviceMemory ?? 8;
+  if (megabytes * MEGABYTE > memory * 2 ** 30 * MOST_SHARE_OF_MEMORY) {
+    return { megabytes, skipped: "transfer.skippedMemory" };
+  }
+  const copied = [];
+  const transferred = [];
+  let left = -1;
+  try {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      // Filled, or the system would not have given it any memory yet.
+      const buffer = new Uint8Array(megabytes * MEGABYTE).fill(round + 1).buffer;
+      copied.push(await journey(worker, buffer, false));
+      transferred.push(await journey(worker, buffer, true));
+      left = buffer.byteLength;
+    }
+  } catch (error) {
+    if (error instanceof RangeError || error instanceof DOMException) {
+      return { megabytes, skipped: "transfer.skippedRefused" };
+    }
+    throw error;
+  }
+  return { megabytes, copied: median(copied), transferred: median(transferred), left };
+}
+
+/**
+ * Sends a buffer and waits for the answer.
+ *
+ * @param {Worker} worker
+ * @param {ArrayBuffer} buffer
+ * @param {boolean} transfer
+ * @returns {Promise<number>} ms
+ */
+function journey(worker, buffer, transfer) {
+  return new Promise((resolve, reject) => {
+    const started = performance.now();
+    worker.onmessage = () => resolve(performance.now() - started);
+    worker.onerror = () => reject(new Error(say("transfer.broken")));
+    worker.onmessageerror = () => reject(new Error(say("transfer.broken")));
+    worker.postMessage(buffer, transfer ? [buffer] : []);
+  });
+}
+
+function show() {
+  const table = byId("transfer-table", HTMLTableElement);
+  for (const entry of outcome) {
+    const row = find(table, `[data-size="${entry.megabytes}"]`, HTMLTableRowElement);
+    const cells = [...row.querySelectorAll("td")];
+    const words =
+      "skipped" in entry
+        ? [say(entry.skipped), "–", "–", "–"]
+        : [
+            span(entry.copied),
+            span(entry.transferred),
+            say("transfer.times", { ratio: times(entry.copied / entry.transferred) }),
+            say("transfer.leftBytes", { bytes: entry.left }),
+          ];
+    cells.forEach((cell, index) => {
+      cell.textContent = words[index] ?? "";
+    });
+    if (!("skipped" in entry)) {
+      row.dataset.copied = String(entry.copied);
+      row.dataset.transferred = String(entry.transferred);
+      row.dataset.left = String(entry.left);
+    }
+  }
+  const measured = outcome.flatMap((entry) => ("skipped" in entry ? [] : [entry]));
+  drawBars(measured);
+  const last = measured.at(-1);
+  byId("transfer-summary", HTMLElement).textContent = last
+    ? say("transfer.summary", {
+        size: size(last.megabytes * MEGABYTE),
+        copied: span(last.copied),
+        transferred: span(last.transferred),
+      })
+    : "";
+}
+
+/** @param {Measured[]} measured */
+function drawBars(measured) {
+  const figure = byId("transfer-bars", SVGSVGElement);
+  if (measured.length === 0) return;
+  figure.removeAttribute("hidden");
+  const longest = Math.max(...measured.map(({ copied }) => copied), 1);
+  // Logarithmic from 0.01 ms: the two ways differ by a factor of hundreds.
+  const length = (/** @type {number} */ ms) =>
+    Math.max(2, (Math.log(Math.max(ms, 0.011) / 0.01) / Math.log(longest / 0.01)) * 620);
+  figure.replaceChildren(
+    ...measured.flatMap(({ megabytes, copied, transferred }, index) => {
+      const top = 6 + index * 39;
+      return [
+        svg(
+          "text",
+          { class: "bar-label", x: 78, y: top + 19, "text-anchor": "end" },
+          size(megabytes * MEGABYTE),
+        ),
+        svg("rect", {
+          class: "bar-copied",
+          x: 90,
+          y: top,
+          width: length(copied).toFixed(1),
+          height: 12,
+        }),
+        svg("rect", {
+          class: "bar-transferred",
+          x: 90,
+          y: top + 14,
+          width: length(transferred).toFixed(1),
+          height: 12,
+        }),
+      ];
+    }),
+  );
+}

@@ -1,0 +1,224 @@
+import { announce } from "./announcer.js";
+import { bitmapOf, decodeInBrowser } from "./browser-decode.js";
+import { drawComparison, totalMs } from "./comparison.js";
+import { byId, find } from "./element.js";
+import { log } from "./event-log.js";
+import { sentenceFor } from "./failure.js";
+import { drawHistogram, drawPalette } from "./histogram-figure.js";
+import { size, span } from "./numbers.js";
+import { connectPhotoPicker, currentPhoto, whenPhotoChanges } from "./photo.js";
+import { runtimeOn } from "./places.js";
+import { TaskError } from "./protocol.js";
+import { measureRun } from "./run-measure.js";
+import { canSay, say, whenSpoken } from "./text.js";
+
+/**
+ * @import { FrameMeter } from "./frame-meter.js"
+ * @import { HistogramResult } from "./histogram-result.js"
+ * @import { Photo } from "./photo.js"
+ * @import { Place } from "./places.js"
+ * @import { PressMeter } from "./press-meter.js"
+ * @import { Stage } from "./protocol.js"
+ * @import { Runtime } from "./runtime.js"
+ * @import { Run } from "./comparison.js"
+ */
+
+/** The code of the failure that says: no decoder here, but the browser may have one. */
+const NO_DECODER = "no-decoder";
+
+export class WorkerA {
+  #meter;
+  #presses;
+  /** @type {Partial<Record<Place, Run>>} */
+  #runs = {};
+  /** @type {HistogramResult | undefined} */
+  #shown;
+  #busy = false;
+
+  /**
+   * @param {FrameMeter} meter
+   * @param {PressMeter} presses
+   */
+  constructor(meter, presses) {
+    this.#meter = meter;
+    this.#presses = presses;
+  }
+
+  /** Connects photo, knobs and buttons. */
+  connect() {
+    whenPhotoChanges((photo) => this.#showPhoto(photo));
+    connectPhotoPicker((error) => this.#fail(error));
+    for (const button of runButtons()) {
+      button.addEventListener("click", () => this.#count(placeOf(button)));
+    }
+    whenSpoken(() => this.#show());
+  }
+
+  /** @param {Place} place */
+  async #count(place) {
+    if (this.#busy) return;
+    this.#setBusy(true);
+    try {
+      const photo = await currentPhoto();
+      const runtime = await runtimeOn(place, (stage) => showBoot(place, stage));
+      byId("boot-progress", HTMLElement).hidden = true;
+      this.#status(say(`status.running.${place}`));
+      const { result, measure } = await measureRun(this.#meter, this.#presses, () =>
+        this.#histogram(runtime, photo),
+      );
+      this.#runs[place] = {
+        result,
+        measure,
+        bootMs: runtime.boot.ms,
+        photo: photo.name + photo.bytes.length,
+        maxSide: chosenSide(),
+      };
+      this.#shown = result;
+      this.#show();
+      const sentence = say(`status.done.${place}`, {
+        total: span(totalMs(result)),
+        gap: span(measure.longestGap),
+      });
+      this.#status(sentence);
+      log(sentence, place);
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      byId("boot-progress", HTMLElement).hidden = true;
+      this.#setBusy(false);
+    }
+  }
+
+  /**
+   * @param {Runtime} runtime
+   * @param {Photo} photo
+   * @returns {Promise<HistogramResult>}
+   * @throws {TaskError} when the picture cannot be counted
+   */
+  async #histogram(runtime, photo) {
+    const knobs = { method: chosenMethod(), max_side: chosenSide() };
+    try {
+      return histogramResult(await runtime.run("histogram", { image: photo.bytes, ...knobs }));
+    } catch (error) {
+      if (!(error instanceof TaskError) || error.code !== NO_DECODER) throw error;
+      const pixels = await decodeInBrowser(photo.bytes);
+      if (!pixels) throw error;
+      log(say("log.browserDecoded", { format: String(error.details?.format) }), "page");
+      const payload = {
+        ...pixels,
+        decoded_by: "browser",
+        format: error.details?.format,
+        bytes: photo.bytes.length,
+      };
+      return histogramResult(await runtime.run("histogram", { ...payload, ...knobs }));
+    }
+  }
+
+  #show() {
+    if (!this.#shown) return;
+    drawComparison(this.#runs);
+    byId("result", HTMLElement).hidden = false;
+    drawHistogram(this.#shown);
+    drawPalette(this.#shown);
+    const notes = this.#shown.image.notes.filter((note) => canSay(`note.${note}`));
+    byId("image-notes", HTMLElement).replaceChildren(
+      ...notes.map((note) => {
+        const line = document.createElement("li");
+        line.textContent = say(`note.${note}`);
+        return line;
+      }),
+    );
+  }
+
+  /** @param {Photo} photo */
+  async #showPhoto(photo) {
+    byId("photo-name", HTMLElement).textContent = `${photo.name}, ${size(photo.bytes.length)}`;
+    const canvas = byId("photo-preview", HTMLCanvasElement);
+    const context = canvas.getContext("2d");
+    const bitmap = await bitmapOf(photo.bytes);
+    context?.clearRect(0, 0, canvas.width, canvas.height);
+    if (!bitmap) return;
+    const scale = Math.max(canvas.width / bitmap.width, canvas.height / bitmap.height);
+    const width = bitmap.width * scale;
+    const height = bitmap.height * scale;
+    context?.drawImage(
+      bitmap,
+      (canvas.width - width) / 2,
+      (canvas.height - height) / 2,
+      width,
+      height,
+    );
+    bitmap.close();
+  }
+
+  /** @param {unknown} error */
+  #fail(error) {
+    const sentence = sentenceFor(error);
+    this.#status(sentence, true);
+    log(sentence, "page");
+  }
+
+  /**
+   * @param {string} sentence
+   * @param {boolean} [failed]
+   */
+  #status(sentence, failed = false) {
+    const line = byId("run-status", HTMLElement);
+    line.textContent = sentence;
+    line.classList.toggle("failed", failed);
+    announce(sentence);
+  }
+
+  /** @param {boolean} busy */
+  #setBusy(busy) {
+    this.#busy = busy;
+    for (const button of runButtons()) button.setAttribute("aria-disabled", String(busy));
+  }
+}
+
+/** @returns {HTMLButtonElement[]} */
+function runButtons() {
+  return [...document.querySelectorAll("button[data-run]")].filter(
+    (button) => button instanceof HTMLButtonElement,
+  );
+}
+
+/**
+ * @param {HTMLButtonElement} button
+ * @returns {Place}
+ */
+const placeOf = (button) => (button.dataset.run === "main" ? "main" : "worker");
+
+const chosenMethod = () => find(document, "input[name=method]:checked", HTMLInputElement).value;
+const chosenSide = () => Number(byId("max-side", HTMLSelectElement).value);
+
+/**
+ * @param {unknown} value what the task returned
+ * @returns {HistogramResult}
+ */
+const histogramResult = (value) => /** @type {HistogramResult} */ (value);
+
+/**
+ * @param {Place} place
+ * @param {Stage} stage
+ */
+function showBoot(place, stage) {
+  byId("boot-progress", HTMLElement).hidden = false;
+  const bar = byId("boot-bar", HTMLProgressElement);
+  const label = byId("boot-label", HTMLElement);
+  if (stage.bytes !== undefined && stage.total !== undefined) {
+    // The download is most of the wait, the stages after it share the last fifth of the bar.
+    bar.value = 0.8 * (stage.bytes / stage.total);
+    label.textContent = say("boot.download", {
+      place: say(`place.${place}`),
+      bytes: size(stage.bytes),
+      total: size(stage.total),
+    });
+  } else {
+    bar.value = Math.min(0.98, bar.value + 0.05);
+    label.textContent = say("boot.stage", {
+      place: say(`place.${place}`),
+      stage: say(`boot.${stage.name}`),
+    });
+  }
+}
