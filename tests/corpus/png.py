@@ -1,4 +1,4 @@
-"""PNG files that Pillow cannot write: 16 bits in colour, a clear colour of 16 bits, a bare header."""
+"""PNG files that Pillow cannot write: 16-bit colour, a clear colour of 16 bits, a bare header."""
 
 import struct
 import zlib

@@ -12,6 +12,7 @@ from tests.corpus.png import png_file
 
 WIDTH, HEIGHT = 96, 64
 _ORIENTATION = 0x0112
+_UPSIDE_DOWN = Image.Transpose.FLIP_TOP_BOTTOM
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def small() -> dict[str, Sample]:
             png_file(np.stack([deep] * 4, axis=-1)), "RGBA", ("alpha-over-white", "sixteen-bit")
         ),
         "animated.png": Sample(
-            encode(rgb, "PNG", save_all=True, append_images=[rgb.transpose(1)]),
+            encode(rgb, "PNG", save_all=True, append_images=[rgb.transpose(_UPSIDE_DOWN)]),
             "RGB",
             ("first-frame-only",),
         ),
@@ -101,7 +102,12 @@ def small() -> dict[str, Sample]:
         "palette-clear.gif": Sample(encode(indexed, "GIF", transparency=2), "P", over_white),
         "grey.gif": Sample(encode(grey, "GIF"), "P"),
         "animated.gif": Sample(
-            encode(indexed, "GIF", save_all=True, append_images=[rgb.transpose(1), grey, alpha]),
+            encode(
+                indexed,
+                "GIF",
+                save_all=True,
+                append_images=[rgb.transpose(_UPSIDE_DOWN), grey, alpha],
+            ),
             "P",
             ("first-frame-only",),
         ),
@@ -110,7 +116,7 @@ def small() -> dict[str, Sample]:
         "alpha.webp": Sample(encode(alpha, "WEBP"), "RGBA", over_white),
         "alpha-lossless.webp": Sample(encode(alpha, "WEBP", lossless=True), "RGBA", over_white),
         "animated.webp": Sample(
-            encode(rgb, "WEBP", save_all=True, append_images=[rgb.transpose(1)]),
+            encode(rgb, "WEBP", save_all=True, append_images=[rgb.transpose(_UPSIDE_DOWN)]),
             "RGB",
             ("first-frame-only",),
         ),
