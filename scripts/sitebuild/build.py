@@ -79,9 +79,14 @@ def build(place: Place, *, base: str, say: Callable[[str], None]) -> None:
 
 
 def _with_strings(page: dict[str, Words], strings: dict[str, Words]) -> dict[str, Words]:
-    both = sorted(page["de"].keys() & strings["de"].keys())
-    if both:
-        raise BuildError(f"keys both in index.html and in strings.toml: {', '.join(both)}")
+    """Return the words of page and scripts together. A key in both must say the same in both."""
+    for language in LANGUAGES:
+        both = page[language].keys() & strings[language].keys()
+        different = sorted(key for key in both if page[language][key] != strings[language][key])
+        if different:
+            raise BuildError(
+                f"{language} differs between the page and strings.toml: {', '.join(different)}"
+            )
     return {language: {**page[language], **strings[language]} for language in LANGUAGES}
 
 
