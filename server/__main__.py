@@ -1,0 +1,5 @@
+"""Runs the command line as `python -m server`."""
+
+from server.cli import app
+
+app(prog_name="workers")

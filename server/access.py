@@ -1,0 +1,73 @@
+"""Who may change state: whoever has the token, or the page itself on a machine of one's own."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from server.problems import ProblemError
+from server.settings import Settings, is_loopback
+
+bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="adminToken",
+    description="The token of WORKERS_ADMIN_TOKEN. In lab mode a page of the same origin on "
+    "loopback needs none.",
+)
+
+_HOW = "send 'Authorization: Bearer <WORKERS_ADMIN_TOKEN>'"
+
+
+def may_change_state(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> None:
+    """Lets a request through or raises a problem: 401 without a token, 403 with a wrong one.
+
+    Without a token the page of this origin may pass, in lab mode and on loopback only. The name
+    in Host must be a loopback name as well: a foreign name that was made to resolve to this
+    machine (DNS rebinding) makes a foreign page look like the same origin.
+    """
+    settings: Settings = request.app.state.settings
+    token = settings.admin_token
+    if credentials is not None:
+        if token is not None and hmac.compare_digest(
+            credentials.credentials.encode(), token.get_secret_value().encode()
+        ):
+            return
+        detail = "This is not the admin token." if token else "No admin token is set here."
+        raise ProblemError(HTTPStatus.FORBIDDEN, detail)
+    if not settings.lab_mode:
+        raise _unauthorised(f"Changing state needs the admin token; {_HOW}.")
+    if request.client is None or not is_loopback(request.client.host):
+        raise _unauthorised(f"From another machine this needs the admin token; {_HOW}.")
+    if not from_own_page(request.url.scheme, request.headers):
+        raise _unauthorised(f"Only the page of this server may do this without a token; {_HOW}.")
+
+
+def from_own_page(scheme: str, headers: Mapping[str, str]) -> bool:
+    """Whether a browser says that a page of this very origin, under a loopback name, sent this.
+
+    A request without any word on its origin is not from a page.
+    """
+    host = headers.get("host", "")
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:
+        return False
+    if name is None or not is_loopback(name):
+        return False
+    origin = headers.get("origin")
+    site = headers.get("sec-fetch-site")
+    if origin is None and site is None:
+        return False
+    return origin in (None, f"{scheme}://{host}") and site in (None, "same-origin")
+
+
+def _unauthorised(detail: str) -> ProblemError:
+    return ProblemError(HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": "Bearer"})

@@ -1,0 +1,78 @@
+"""The application factory."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from server import problems
+from server.api import deliveries, health, queue
+from server.body_limit import with_body_limit
+from server.database import new_pool
+from server.headers import with_secure_headers
+from server.problems import Problem
+from server.settings import Settings
+from server.site import site
+
+
+def create_api(settings: Settings, conninfo: str) -> FastAPI:
+    """The API alone. It starts without its database and answers 503 until that is there."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        pool = new_pool(conninfo)
+        await pool.open()
+        app.state.pool = pool
+        try:
+            yield
+        finally:
+            await pool.close()
+
+    app = FastAPI(
+        title="Workers",
+        summary="A queue's depth, and deliveries to watch it by.",
+        version="0.1.0",
+        lifespan=lifespan,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.settings = settings
+    problems.install(app)
+    for resource in (health, queue, deliveries):
+        app.include_router(resource.router)
+    _describe_problems(app)
+    return app
+
+
+def create_app(settings: Settings, conninfo: str) -> ASGIApp:
+    """Everything that the server answers: the API below /api, the site everywhere else."""
+    api = with_body_limit(create_api(settings, conninfo))
+    pages = site(settings.site)
+
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        of_the_api = scope["type"] != "http" or (scope["path"] + "/").startswith("/api/")
+        await (api if of_the_api else pages)(scope, receive, send)
+
+    return with_secure_headers(either)
+
+
+def _describe_problems(app: FastAPI) -> None:
+    """Puts the problem's schema into the OpenAPI document in place of FastAPI's own."""
+    original = app.openapi
+
+    def openapi() -> dict[str, object]:
+        document = original()
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= schema.pop("$defs", {})
+        schemas["Problem"] = schema
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,45 @@
+"""Bounds how much of a request's body is read."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.problems import ProblemError, problem_response
+
+LIMIT = 64 * 1024
+"""Bytes. The largest request the API knows is a short text."""
+
+
+def with_body_limit(app: ASGIApp, limit: int = LIMIT) -> ASGIApp:
+    """The application, which never sees more than `limit` bytes of a body: it answers 413.
+
+    A body that announces its length is refused unread; one that does not is counted as it comes.
+    """
+    detail = f"The body may have at most {limit} bytes."
+
+    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if announced.isdigit() and int(announced) > limit:
+            response = problem_response(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, headers={"Connection": "close"}
+            )
+            await response(scope, receive, send)
+            return
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > limit:
+                raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
+            return message
+
+        await app(scope, counted, send)
+
+    return limited

@@ -1,0 +1,320 @@
+"""The command `workers`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import handlers
+import psycopg
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from server import outbox
+from server.api.queue import QueueDepth
+from server.database import bring_up_to_date, database
+from server.errors import WorkersError
+from server.logs import configure_logs
+from server.outbox import NewDelivery, OutboxError
+from server.serve import serve as run_server
+from server.settings import Settings, load_settings
+from server.signals import end_by_exception
+from server.work import drain_once
+from server.work import work as run_worker
+
+STILL_DUE = 3
+"""Exit code of `drain` when its time ran out before the queue was empty."""
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="A page about workers, the queue behind it, and the tools for that queue.\n\n"
+    "Settings come from WORKERS_* variables and DATABASE_URL (README). Without DATABASE_URL a "
+    "PostgreSQL of our own is used, and started for as long as it is needed.",
+)
+
+DataDir = Annotated[
+    Path | None, typer.Option(help="Folder of the embedded database.", show_default=".data")
+]
+
+
+@contextmanager
+def _said_clearly() -> Iterator[None]:
+    """Turns what can go wrong into a message and an exit code."""
+    end_by_exception()
+    try:
+        yield
+    except WorkersError as error:
+        _complain(str(error), error.hint)
+        raise typer.Exit(error.exit_code) from error
+    except psycopg.OperationalError as error:
+        _complain(f"the database is away: {str(error).strip()}")
+        raise typer.Exit(1) from error
+    except OutboxError as error:
+        _complain(str(error))
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt as error:
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def _complain(message: str, hint: str | None = None) -> None:
+    typer.echo(f"workers: {message}", err=True)
+    if hint:
+        typer.echo(hint, err=True)
+
+
+def _settings(**overrides: object) -> Settings:
+    settings = load_settings(**overrides)
+    configure_logs(settings.log)
+    return settings
+
+
+@app.command()
+def serve(
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0: any.", show_default="8000")] = None,
+    site: Annotated[Path | None, typer.Option(help="The built site.", show_default="site")] = None,
+    data_dir: DataDir = None,
+    *,
+    worker: Annotated[bool, typer.Option(help="Run a worker beside the server.")] = True,
+) -> None:
+    """Serve the page and the API, with the database and one worker beside it.
+
+    Ctrl-C stops all of it. A second Ctrl-C does not wait for sends that are under way.
+
+    \b
+    Examples:
+      workers serve
+      workers serve --port 8001
+      workers serve --no-worker            # the queue is drained by 'workers drain'
+      WORKERS_TIME_SCALE=0.1 workers serve # a lease of 30 s, retries after 3 s, 12 s, …
+      DATABASE_URL=postgresql:///mine workers serve
+    """
+    with _said_clearly():
+        run_server(
+            _settings(host=host, port=port, site=site, data_dir=data_dir), with_worker=worker
+        )
+
+
+@app.command()
+def work(
+    data_dir: DataDir = None,
+    *,
+    until_stdin_closes: Annotated[bool, typer.Option("--until-stdin-closes", hidden=True)] = False,
+) -> None:
+    """Run a queue worker until Ctrl-C. Any number of them can run beside each other.
+
+    On SIGTERM and Ctrl-C it claims nothing more, hands back what it has not started, finishes
+    what it has, and ends.
+
+    \b
+    Examples:
+      workers work
+      WORKERS_CONCURRENCY=25 workers work
+    """
+    with _said_clearly():
+        settings = _settings(data_dir=data_dir)
+        with database(settings) as conninfo:
+            asyncio.run(run_worker(settings, conninfo, until_stdin_closes=until_stdin_closes))
+
+
+@app.command()
+def drain(
+    max_seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="Begin no send that might end after this.")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Deliver what is due, report as JSON, and end. For cron, or a platform without workers.
+
+    Safe beside workers and other drains. It ends when nothing is due, or when the time is up:
+    then it claims nothing more and finishes what it has begun. What falls due later and what
+    others hold is not waited for; the report says how much that is, and when it is due.
+
+    \b
+    Exit codes: 0 nothing was left due, 3 time ran out first, 1 the database is away.
+
+    \b
+    Examples:
+      workers drain
+      workers drain --max-seconds 50
+      * * * * *  workers drain --max-seconds 50    # in a crontab
+    """
+    with _said_clearly():
+        settings = _settings(data_dir=data_dir)
+        with database(settings) as conninfo:
+            report = asyncio.run(drain_once(settings, conninfo, max_s=max_seconds))
+        _print_json(asdict(report))
+        if not report.finished:
+            raise typer.Exit(STILL_DUE)
+
+
+@app.command()
+def depth(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Show how many deliveries there are in each state, exact at one instant.
+
+    \b
+    Examples:
+      workers depth
+      workers depth --json | jq .pending.due
+      watch -n 1 workers depth
+    """
+    with _said_clearly():
+        settings = _settings(data_dir=data_dir)
+        with database(settings) as conninfo:
+            found = asyncio.run(_read_depth(conninfo))
+    document = found.model_dump(mode="json")
+    if as_json:
+        _print_json(document)
+    else:
+        _print_depth(document)
+
+
+@app.command()
+def enqueue(
+    text: Annotated[str, typer.Option(help="What the page will show.")] = "Hello",
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="How many deliveries.")] = 1,
+    delay: Annotated[float, typer.Option(min=0, help="Seconds until they are due.")] = 0.0,
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: a second use adds nothing.")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Enqueue deliveries for the channel "page" and print their ids, one a line.
+
+    \b
+    Examples:
+      workers enqueue --text "Good morning"
+      workers enqueue --count 1000
+      workers enqueue --text once --key order-17
+    """
+    with _said_clearly():
+        settings = _settings(data_dir=data_dir)
+        deliveries = [
+            NewDelivery(
+                channel="page",
+                recipient="page",
+                payload={"text": text},
+                idempotency_key=key if key is None or count == 1 else f"{key}/{number}",
+                delay_s=delay,
+            )
+            for number in range(count)
+        ]
+        with database(settings) as conninfo:
+            ids = asyncio.run(_enqueue(conninfo, deliveries, settings.max_attempts))
+    typer.echo("\n".join(str(one) for one in ids))
+
+
+@app.command()
+def migrate(data_dir: DataDir = None) -> None:
+    """Bring the database's schema up to date. The other commands do so by themselves.
+
+    \b
+    Examples:
+      workers migrate
+      DATABASE_URL=postgresql:///mine workers migrate
+    """
+    with _said_clearly():
+        settings = _settings(data_dir=data_dir)
+        with database(settings) as conninfo:
+            applied = asyncio.run(bring_up_to_date(conninfo))
+    typer.echo("\n".join(f"applied {name}" for name in applied) or "nothing to do")
+
+
+class Method(StrEnum):
+    """How the colours are counted; both give the same numbers."""
+
+    VECTORISED = "vectorised"
+    LOOP = "loop"
+
+
+@app.command()
+def histogram(
+    file: Annotated[Path, typer.Argument(help="An image, or - for standard input.")],
+    max_side: Annotated[int, typer.Option(help="Longest side that is counted, in pixels.")] = 1024,
+    method: Annotated[Method, typer.Option(help="How to count.")] = Method.VECTORISED,
+    colours: Annotated[int, typer.Option(help="Colours of the palette.")] = 8,
+) -> None:
+    """Count the colours of an image, by the function that the page runs, and print the same JSON.
+
+    An image that cannot be counted gives a JSON object with "error" and exit code 1.
+
+    \b
+    Examples:
+      workers histogram photo.jpg
+      workers histogram photo.png --method loop --max-side 256
+      workers histogram - < photo.webp | jq .palette
+    """
+    with _said_clearly():
+        payload = {
+            "image": _read(file),
+            "max_side": max_side,
+            "method": method.value,
+            "colours": colours,
+        }
+        try:
+            result = handlers.run("histogram", payload)
+        except handlers.errors.HandlerError as error:
+            _print_json(
+                {"error": {"code": error.code, "message": error.message, "details": error.details}}
+            )
+            raise WorkersError(error.message) from error
+        _print_json(result)
+
+
+def _read(file: Path) -> bytes:
+    if str(file) == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise WorkersError(f"cannot read {file}: {error.strerror}") from error
+
+
+async def _read_depth(conninfo: str) -> QueueDepth:
+    await bring_up_to_date(conninfo)
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        return QueueDepth.of(await outbox.depth(connection))
+
+
+async def _enqueue(conninfo: str, deliveries: list[NewDelivery], max_attempts: int) -> list[int]:
+    await bring_up_to_date(conninfo)
+    async with await psycopg.AsyncConnection.connect(conninfo) as connection:
+        return await outbox.enqueue(connection, deliveries, max_attempts=max_attempts)
+
+
+def _print_json(document: Any) -> None:
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+
+
+def _print_depth(document: dict[str, Any]) -> None:
+    table = Table(title=f"{document['mode']}, workers: {document['workers']['live']}")
+    table.add_column("state")
+    table.add_column("deliveries", justify="right")
+    pending = document["pending"]
+    table.add_row("pending", str(pending["total"]))
+    for part in ("due", "scheduled", "retrying"):
+        table.add_row(f"  {part}", str(pending[part]))
+    for state in ("processing", "sent", "failed", "dead"):
+        table.add_row(state, str(document[state]))
+    age = document["oldest_due_age_s"]
+    table.add_row("oldest due for", "-" if age is None else f"{age:.1f} s")
+    Console().print(table)

@@ -1,0 +1,81 @@
+"""Which database is used: the one of DATABASE_URL, or one of our own for the time being."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
+
+from server.embedded import embedded_postgres
+from server.errors import DatabaseError
+from server.outbox import MigrationError, migrate
+from server.settings import Settings
+
+Pool = AsyncConnectionPool[AsyncConnection[Any]]
+
+
+@contextlib.contextmanager
+def database(settings: Settings) -> Iterator[str]:
+    """Lends the connection string of the database; an embedded one runs until the end."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    with embedded_postgres(settings.data_dir) as conninfo:
+        yield conninfo
+
+
+async def bring_up_to_date(conninfo: str) -> list[str]:
+    """Applies the migrations that are missing and returns their names.
+
+    Raises DatabaseError when the database cannot be reached or does not fit.
+    """
+    try:
+        async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
+            return [f"{m.number:04d}_{m.name}" for m in await migrate(connection)]
+    except psycopg.OperationalError as error:
+        raise DatabaseError(
+            f"the database cannot be reached: {str(error).strip()}",
+            hint="Check DATABASE_URL, or unset it to use a database of our own.",
+        ) from error
+    except MigrationError as error:
+        raise DatabaseError(str(error)) from error
+
+
+def new_pool(conninfo: str, *, most: int = 4, wait_s: float = 3.0) -> Pool:
+    """A pool that is not open yet. Connections are in autocommit mode and keep no session state.
+
+    A statement may take 15 s and a caller waits `wait_s` seconds for a connection; beyond that
+    psycopg.OperationalError is raised, so that nothing hangs on a database that is away.
+    """
+    return AsyncConnectionPool(
+        conninfo,
+        open=False,
+        min_size=1,
+        max_size=most,
+        timeout=wait_s,
+        check=AsyncConnectionPool.check_connection,
+        kwargs={
+            "autocommit": True,
+            "prepare_threshold": None,
+            "connect_timeout": 5,
+            "keepalives_idle": 15,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "options": "-c statement_timeout=15000 -c lock_timeout=10000",
+        },
+    )
+
+
+@contextlib.asynccontextmanager
+async def open_pool(conninfo: str, *, most: int = 4) -> AsyncIterator[Pool]:
+    """A pool for the time of a command."""
+    pool = new_pool(conninfo, most=most)
+    await pool.open()
+    try:
+        yield pool
+    finally:
+        await pool.close()

@@ -1,0 +1,62 @@
+"""A reliable outbox on PostgreSQL. Needs psycopg and the standard library, nothing else.
+
+Guarantees: two workers never hold one delivery at the same time; a write by a worker that has
+lost its delivery changes nothing; a delivery never gets lost, and one that cannot be sent ends as
+`failed` or `dead`. Delivery is at least once.
+"""
+
+from .channels import Channel
+from .connect import Connect
+from .drain import drain
+from .errors import ConfigurationError, MigrationError, OutboxError, Refused, SettleAbandonedError
+from .migrate import migrate
+from .model import (
+    Delivery,
+    Depth,
+    DrainReport,
+    NewDelivery,
+    Settled,
+    Settlement,
+    Status,
+    Tally,
+    Verdict,
+)
+from .policy import Policy
+from .presence import new_holder
+from .queue import claim, depth, enqueue, extend, reap, recount, release, settle
+from .turn import Turn
+from .worker import Worker, listen
+
+__all__ = [
+    "Channel",
+    "ConfigurationError",
+    "Connect",
+    "Delivery",
+    "Depth",
+    "DrainReport",
+    "MigrationError",
+    "NewDelivery",
+    "OutboxError",
+    "Policy",
+    "Refused",
+    "SettleAbandonedError",
+    "Settled",
+    "Settlement",
+    "Status",
+    "Tally",
+    "Turn",
+    "Verdict",
+    "Worker",
+    "claim",
+    "depth",
+    "drain",
+    "enqueue",
+    "extend",
+    "listen",
+    "migrate",
+    "new_holder",
+    "reap",
+    "recount",
+    "release",
+    "settle",
+]

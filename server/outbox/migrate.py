@@ -1,0 +1,96 @@
+"""Brings the schema up to date from the numbered files in migrations/."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from psycopg import AsyncConnection
+from psycopg.rows import TupleRow
+
+from .errors import MigrationError
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+LOCK = 0x6F7574626F78  # "outbox": any number will do, as long as every runner uses the same
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered file, and the sum of its text."""
+
+    number: int
+    name: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the text, by which a changed file is noticed."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
+    """The migrations in order. Raises MigrationError when a number is missing or used twice."""
+    found = []
+    for path in sorted(folder.glob("*.sql")):
+        number, _, name = path.stem.partition("_")
+        found.append(Migration(int(number), name, path.read_text(encoding="utf-8")))
+    if [m.number for m in found] != list(range(1, len(found) + 1)):
+        raise MigrationError(f"migrations in {folder} are not numbered 1, 2, 3, … without a gap")
+    return found
+
+
+async def migrate(
+    connection: AsyncConnection[TupleRow], folder: Path = MIGRATIONS
+) -> list[Migration]:
+    """Applies what is missing, all of it or nothing, and returns what it applied.
+
+    Runners that start at the same time wait for one another and find nothing left to do. Raises
+    MigrationError when the database has a migration that is not here, or another text of one.
+    """
+    wanted = migrations(folder)
+    applied_now = []
+    async with connection.transaction():
+        await connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
+        await connection.execute("create schema if not exists notifications")
+        await connection.execute(
+            "create table if not exists notifications.migrations ("
+            " number integer primary key, name text not null, digest text not null,"
+            " applied_at timestamptz not null default clock_timestamp())"
+        )
+        cursor = await connection.execute("select number, digest from notifications.migrations")
+        present = {int(number): str(digest) for number, digest in await cursor.fetchall()}
+        _refuse_strangers(present, wanted)
+        for migration in wanted:
+            if migration.number in present:
+                continue
+            await connection.execute(migration.text.encode())
+            await connection.execute(
+                "insert into notifications.migrations (number, name, digest) values (%s, %s, %s)",
+                (migration.number, migration.name, migration.digest),
+            )
+            log.info(
+                "applied migration %d %s",
+                migration.number,
+                migration.name,
+                extra={"action": "migrate", "number": migration.number},
+            )
+            applied_now.append(migration)
+    return applied_now
+
+
+def _refuse_strangers(present: dict[int, str], wanted: list[Migration]) -> None:
+    known = {migration.number: migration for migration in wanted}
+    for number, digest in sorted(present.items()):
+        if number not in known:
+            raise MigrationError(
+                f"the database has migration {number}, which this version does not know: "
+                "it was set up by a newer version"
+            )
+        if known[number].digest != digest:
+            raise MigrationError(
+                f"migration {number} ({known[number].name}) was applied with another text than the "
+                "file has now; a migration that was applied must not be edited"
+            )

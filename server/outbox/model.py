@@ -1,0 +1,165 @@
+"""The nouns of the outbox. Values only: nothing here reads a clock or talks to a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class Status(StrEnum):
+    """Where a delivery stands."""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    SENT = "sent"
+    FAILED = "failed"
+    DEAD = "dead"
+
+
+class Verdict(StrEnum):
+    """What became of one outcome that a worker wrote."""
+
+    APPLIED = "applied"
+    LATE = "late"
+    REPEATED = "repeated"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class NewDelivery:
+    """A delivery that is to be enqueued. `payload` must be JSON; `delay_s` is in seconds."""
+
+    channel: str
+    recipient: str
+    payload: Mapping[str, Any]
+    idempotency_key: str | None = None
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A delivery that a worker holds. `attempt` is the fence that every later write names."""
+
+    id: int
+    channel: str
+    recipient: str
+    payload: Mapping[str, Any]
+    attempt: int
+    max_attempts: int
+    idempotency_key: str | None
+    created_at: datetime
+    due_at: datetime
+    lease_expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The receiver took it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The receiver refused it for good."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """This attempt failed; another may succeed."""
+
+    error: str
+
+
+Outcome = Sent | Rejected | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The write that an outcome leads to: the next status of a delivery, under its fence."""
+
+    id: int
+    attempt: int
+    status: Status
+    error: str | None = None
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The answer to one settlement. `status` and `current_attempt` are None if the row is gone."""
+
+    id: int
+    attempt: int
+    verdict: Verdict
+    status: Status | None
+    current_attempt: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """A delivery whose lease ran out under `attempt`."""
+
+    id: int
+    attempt: int
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How many deliveries there are in each state, exact at `as_of`."""
+
+    as_of: datetime
+    live_workers: int
+    pending: int
+    due: int
+    scheduled: int
+    retrying: int
+    processing: int
+    sent: int
+    failed: int
+    dead: int
+    oldest_due_age_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """What waits: due for the channels asked about, due for others, and not due yet."""
+
+    due: int
+    due_elsewhere: int
+    waiting: int
+    next_due_at: datetime | None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a worker has done, counted."""
+
+    claimed: int = 0
+    sent: int = 0
+    retried: int = 0
+    failed: int = 0
+    dead: int = 0
+    released: int = 0
+    lost: int = 0
+    late: int = 0
+    refused: int = 0
+    reaped: int = 0
+
+    def add(self, other: Tally) -> None:
+        """Adds another tally to this one, field by field."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(frozen=True, slots=True)
+class DrainReport:
+    """What a drain did and what it left. `finished` is false when its time ran out first."""
+
+    finished: bool
+    done: Tally = field(default_factory=Tally)
+    left: LeftOver = field(default_factory=lambda: LeftOver(0, 0, 0, None))

@@ -1,0 +1,184 @@
+"""The statements of the outbox as functions: each runs one statement on the connection it gets.
+
+Nothing here opens or commits a transaction. On a connection in autocommit mode each call stands
+for itself; `enqueue` is meant for the caller's own transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+
+from .errors import OutboxError
+from .model import (
+    Delivery,
+    Depth,
+    LeftOver,
+    NewDelivery,
+    Reaped,
+    Settled,
+    Settlement,
+    Status,
+    Verdict,
+)
+from .statements import statement
+
+CHANNEL = "notification_deliveries"
+"""The name that workers LISTEN on."""
+
+Connection = AsyncConnection[Any]
+
+
+async def _rows(
+    connection: Connection, name: str, parameters: dict[str, object] | None = None
+) -> list[dict[str, Any]]:
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(statement(name), parameters)
+        return await cursor.fetchall()
+
+
+async def enqueue(
+    connection: Connection,
+    deliveries: Sequence[NewDelivery],
+    *,
+    max_attempts: int = 5,
+    wake: bool = True,
+) -> list[int]:
+    """Adds deliveries in the caller's transaction and returns their ids in the given order.
+
+    A delivery whose idempotency key exists already is not added: the id of the first one with
+    that key is returned. `wake` notifies the workers when the transaction commits. Raises
+    OutboxError if a key cannot be found although it stood in the way (its row was deleted in
+    between, or the transaction's snapshot is too old to see it).
+    """
+    if not deliveries:
+        return []
+    added = await _rows(
+        connection,
+        "enqueue",
+        {
+            "channels": [d.channel for d in deliveries],
+            "recipients": [d.recipient for d in deliveries],
+            "payloads": [json.dumps(dict(d.payload), ensure_ascii=False) for d in deliveries],
+            "keys": [d.idempotency_key for d in deliveries],
+            "delays_s": [d.delay_s for d in deliveries],
+            "max_attempts": max_attempts,
+        },
+    )
+    by_key = {row["idempotency_key"]: int(row["id"]) for row in added if row["idempotency_key"]}
+    without_key = sorted(int(row["id"]) for row in added if row["idempotency_key"] is None)
+    missing = {d.idempotency_key for d in deliveries if d.idempotency_key} - by_key.keys()
+    if missing:
+        found = await _rows(connection, "find_by_key", {"keys": sorted(missing)})
+        by_key |= {row["idempotency_key"]: int(row["id"]) for row in found}
+        if missing - by_key.keys():
+            raise OutboxError(f"no delivery can be seen for {sorted(missing - by_key.keys())}")
+    if added and wake:
+        await connection.execute(statement("wake"))
+    unkeyed = iter(without_key)
+    return [by_key[d.idempotency_key] if d.idempotency_key else next(unkeyed) for d in deliveries]
+
+
+async def claim(
+    connection: Connection, *, holder: str, channels: Iterable[str], limit: int, lease_s: float
+) -> list[Delivery]:
+    """Takes up to `limit` due deliveries of these channels, oldest first, under a lease.
+
+    No other claimant gets them while the lease holds, and `attempt` has risen by one.
+    """
+    rows = await _rows(
+        connection,
+        "claim",
+        {"holder": holder, "channels": sorted(channels), "limit": limit, "lease_s": lease_s},
+    )
+    claimed = [Delivery(**row) for row in rows]
+    return sorted(claimed, key=lambda d: (d.due_at, d.created_at, d.id))
+
+
+async def settle(connection: Connection, settlements: Sequence[Settlement]) -> list[Settled]:
+    """Writes outcomes, each under its fence, and returns one verdict for each of them."""
+    if not settlements:
+        return []
+    rows = await _rows(
+        connection,
+        "settle",
+        {
+            "ids": [s.id for s in settlements],
+            "attempts": [s.attempt for s in settlements],
+            "statuses": [s.status.value for s in settlements],
+            "errors": [s.error for s in settlements],
+            "delays_s": [s.delay_s for s in settlements],
+        },
+    )
+    return [
+        Settled(
+            id=row["id"],
+            attempt=row["attempt"],
+            verdict=Verdict(row["verdict"]),
+            status=None if row["status"] is None else Status(row["status"]),
+            current_attempt=row["current_attempt"],
+        )
+        for row in rows
+    ]
+
+
+async def reap(connection: Connection, *, limit: int = 200) -> list[Reaped]:
+    """Gives back up to `limit` deliveries whose lease ran out: pending again, or dead."""
+    rows = await _rows(connection, "reap", {"limit": limit})
+    return [Reaped(row["id"], row["attempt"], Status(row["status"])) for row in rows]
+
+
+async def extend(
+    connection: Connection, deliveries: Sequence[Delivery], *, lease_s: float
+) -> set[int]:
+    """Renews leases from now on and returns the ids of those that were still held and good."""
+    rows = await _rows(connection, "extend", {**_fences(deliveries), "lease_s": lease_s})
+    return {row["id"] for row in rows}
+
+
+async def release(connection: Connection, deliveries: Sequence[Delivery]) -> set[int]:
+    """Hands back deliveries that were not started and returns the ids of those still held."""
+    if not deliveries:
+        return set()
+    return {row["id"] for row in await _rows(connection, "release", _fences(deliveries))}
+
+
+def _fences(deliveries: Sequence[Delivery]) -> dict[str, object]:
+    return {"ids": [d.id for d in deliveries], "attempts": [d.attempt for d in deliveries]}
+
+
+async def depth(connection: Connection) -> Depth:
+    """How many deliveries there are in each state, exact at one instant."""
+    [row] = await _rows(connection, "depth")
+    return Depth(**row)
+
+
+async def recount(connection: Connection) -> dict[Status, int]:
+    """Counts the rows themselves; for checking `depth`, at the cost of a scan."""
+    counted = {Status(row["status"]): row["rows"] for row in await _rows(connection, "recount")}
+    return {status: counted.get(status, 0) for status in Status}
+
+
+async def fold(connection: Connection, *, most: int = 10_000, worth: int = 200) -> int:
+    """Sums up the deltas behind `depth` if at least `worth` lie there; returns how many it took."""
+    [row] = await _rows(connection, "deltas_waiting", {"limit": worth})
+    if row["waiting"] < worth:
+        return 0
+    [row] = await _rows(connection, "fold", {"limit": most})
+    return int(row["folded"])
+
+
+async def seconds_to_next(connection: Connection, channels: Iterable[str]) -> float | None:
+    """Seconds until something falls due for these channels or a lease runs out; None if never."""
+    [row] = await _rows(connection, "next_due", {"channels": sorted(channels)})
+    return None if row["seconds"] is None else float(row["seconds"])
+
+
+async def left_over(connection: Connection, channels: Iterable[str]) -> LeftOver:
+    """What waits at this moment, seen from a worker that knows these channels."""
+    [row] = await _rows(connection, "left_over", {"channels": sorted(channels)})
+    return LeftOver(**row)

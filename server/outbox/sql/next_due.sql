@@ -1,0 +1,14 @@
+-- Seconds until the next delivery of these channels falls due or the next lease runs out;
+-- null when there is neither.
+select extract(epoch from min(at) - clock_timestamp())::float8 as seconds
+  from (
+        (select next_attempt_at as at
+           from notifications.notification_deliveries
+          where status = 'pending' and channel = any(%(channels)s::text[])
+          order by next_attempt_at
+          limit 1)
+        union all
+        (select min(lease_expires_at)
+           from notifications.notification_deliveries
+          where status = 'processing')
+       ) as upcoming

@@ -1,0 +1,135 @@
+"""The long-lived worker: reaps, takes turns while there is work, and sleeps until there is more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+from collections.abc import Callable
+
+import psycopg
+
+from . import presence, queue
+from .model import Tally
+from .policy import growing_pause
+from .turn import Turn
+
+log = logging.getLogger(__name__)
+
+SHORTEST_SLEEP_S = 0.02
+
+
+class Worker:
+    """Works until told to stop. Any number of them can run beside each other.
+
+    `wake` may be set from outside (by a notification) to end its sleep early; a notification
+    that gets lost costs one poll interval.
+    """
+
+    def __init__(
+        self,
+        turn: Turn,
+        *,
+        wake: asyncio.Event,
+        chance: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._turn = turn
+        self._wake = wake
+        self._chance = chance
+        self._clock = clock
+        self._kept_house_at: float | None = None
+        self.done = Tally()
+
+    async def run(self, stop: asyncio.Event) -> Tally:
+        """Works until `stop` is set, then finishes what has been started; returns the sums.
+
+        A database that is away is waited for, with growing pauses.
+        """
+        log.info("worker %s starts", self._turn.holder, extra={"action": "start"})
+        failures = 0
+        while not stop.is_set():
+            self._wake.clear()
+            try:
+                pause = await self._step(stop)
+                failures = 0
+            except psycopg.OperationalError as error:
+                failures += 1
+                pause = growing_pause(failures, first_s=0.2, most_s=10.0)
+                log.warning("the database is away: %s", error, extra={"action": "database-away"})
+            if pause:
+                await self._sleep(pause, stop)
+        try:
+            async with self._turn.connect() as connection:
+                await presence.depart(connection, holder=self._turn.holder)
+        except psycopg.OperationalError as error:
+            log.warning("could not sign off: %s", error, extra={"action": "database-away"})
+        log.info("worker %s ends", self._turn.holder, extra={"action": "stop"})
+        return self.done
+
+    async def _step(self, stop: asyncio.Event) -> float:
+        """One turn with the housekeeping before it; returns for how long to sleep, in seconds."""
+        poll_s = self._turn.policy.poll_s
+        now = self._clock()
+        if self._kept_house_at is None or now - self._kept_house_at >= poll_s:
+            async with self._turn.connect() as connection:
+                await presence.beat(connection, holder=self._turn.holder, beat_s=poll_s)
+                await queue.fold(connection)
+            self._kept_house_at = now
+        self.done.reaped += await reap(self._turn)
+        tally = await self._turn.take(stop)
+        self.done.add(tally)
+        if tally.claimed:
+            return 0.0
+        async with self._turn.connect() as connection:
+            due_in = await queue.seconds_to_next(connection, self._turn.channels)
+        poll = poll_s * (0.9 + 0.2 * self._chance())
+        return max(SHORTEST_SLEEP_S, poll if due_in is None else min(poll, due_in))
+
+    async def _sleep(self, pause: float, stop: asyncio.Event) -> None:
+        waits = [asyncio.create_task(stop.wait()), asyncio.create_task(self._wake.wait())]
+        try:
+            await asyncio.wait(waits, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await wait
+
+
+async def reap(turn: Turn) -> int:
+    """Gives back what ran out, in one bounded statement, and says so in the log."""
+    async with turn.connect() as connection:
+        reaped = await queue.reap(connection)
+    if reaped:
+        log.warning(
+            "reaped %d deliveries whose lease ran out",
+            len(reaped),
+            extra={"action": "reap", "ids": [r.id for r in reaped]},
+        )
+    return len(reaped)
+
+
+async def listen(conninfo: str, wake: asyncio.Event) -> None:
+    """Sets `wake` at each notification, until cancelled. Needs a connection of its own.
+
+    A lost connection is opened again with growing pauses, and `wake` is set after that, since a
+    notification may have been missed.
+    """
+    failures = 0
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(
+                conninfo, autocommit=True
+            ) as connection:
+                await connection.execute(f"listen {queue.CHANNEL}".encode())
+                failures = 0
+                wake.set()
+                async for _ in connection.notifies():
+                    wake.set()
+        except psycopg.OperationalError as error:
+            log.warning("not listening: %s", error, extra={"action": "listen-failed"})
+        failures += 1
+        await asyncio.sleep(growing_pause(failures, first_s=0.5, most_s=30.0))

@@ -1,0 +1,122 @@
+"""Every setting, with its default and its environment variable."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from server.errors import SettingsError
+from server.outbox import ConfigurationError, Policy
+
+
+class Settings(BaseSettings):
+    """The settings. Each is read from WORKERS_<NAME>, and DATABASE_URL as it is.
+
+    Spans are in seconds, unscaled: `policy()` gives them as they are used.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="WORKERS_", frozen=True, extra="ignore")
+
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    data_dir: Path = Field(Path(".data"), description="where the embedded database lives")
+    site: Path = Field(Path("site"), description="the built site that is served")
+    database_url: str | None = Field(
+        None,
+        validation_alias="DATABASE_URL",
+        description="PostgreSQL to use; without it one is started from its wheel",
+    )
+    lab: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description="whether the page of this origin may change state without a token; "
+        "auto: only on loopback",
+    )
+    admin_token: SecretStr | None = Field(None, description="token that may change state")
+    log: Literal["auto", "console", "json"] = Field(
+        "auto", description="form of the log; auto: console on a terminal, otherwise json"
+    )
+    batch: int = Field(25, ge=1, le=1000, description="most deliveries that one claim takes")
+    concurrency: int = Field(10, ge=1, le=1000, description="sends that run side by side")
+    max_attempts: int = Field(5, ge=1, le=100, description="attempts before a delivery is dead")
+    backoff_s: Annotated[tuple[float, ...], NoDecode] = Field(
+        (30.0, 120.0, 480.0, 1920.0), description="pause after each failed attempt; comma-separated"
+    )
+    backoff_jitter: float = Field(0.1, ge=0, le=1, description="share by which a pause may grow")
+    lease_s: float = Field(300.0, gt=0, description="how long a claim holds")
+    send_timeout_s: float = Field(10.0, gt=0, description="how long a send may take")
+    send_margin_s: float = Field(30.0, gt=0, description="what a lease must cover beyond a send")
+    poll_s: float = Field(5.0, gt=0, description="longest sleep of an idle worker")
+    page_send_s: float = Field(0.05, ge=0, description="how long the channel 'page' takes to send")
+    time_scale: float = Field(1.0, gt=0, le=1, description="shortens every span above")
+
+    @field_validator("backoff_s", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return value.split(",") if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        try:
+            self.policy()
+        except ConfigurationError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    def policy(self) -> Policy:
+        """The outbox's policy with every span scaled."""
+        return Policy(
+            batch=self.batch,
+            concurrency=self.concurrency,
+            max_attempts=self.max_attempts,
+            backoff_s=self.backoff_s,
+            backoff_jitter=self.backoff_jitter,
+            lease_s=self.lease_s,
+            send_timeout_s=self.send_timeout_s,
+            send_margin_s=self.send_margin_s,
+            poll_s=self.poll_s,
+        ).scaled(self.time_scale)
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether the server can be reached from this machine only."""
+        return is_loopback(self.host)
+
+    @property
+    def lab_mode(self) -> bool:
+        """Whether the page itself may change state without a token."""
+        return self.lab == "on" or (self.lab == "auto" and self.on_loopback)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address means this machine and nothing else."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Reads the settings; overrides that are None do not count.
+
+    Raises SettingsError, which names the environment variable and says what is wrong with it.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)  # type: ignore[arg-type]
+    except ValidationError as error:
+        lines = []
+        for fault in error.errors():
+            name = ".".join(str(part) for part in fault["loc"])
+            where = f"{_variable(name)}: " if name else ""
+            lines.append(where + fault["msg"].removeprefix("Value error, "))
+        raise SettingsError("; ".join(lines), exit_code=2) from error
+
+
+def _variable(name: str) -> str:
+    return "DATABASE_URL" if name == "DATABASE_URL" else f"WORKERS_{name.upper()}"
