@@ -15,15 +15,11 @@ from handlers.errors import (
     NoDecoderError,
     NotAnImageError,
     OutOfMemoryError,
-    TooManyBytesError,
-    TooManyPixelsError,
     TruncatedError,
 )
+from handlers.limits import check_bytes, check_pixels
 from handlers.sniff import TAKEN, sniff
 from handlers.structure import Structure, examine
-
-MAX_BYTES = 64 * 1024 * 1024
-MAX_PIXELS = 64_000_000
 
 # Classes, not Image.open: that would import every plugin, put Pillow's own limit (a process-wide
 # setting) before ours, and warn on pictures that we can take. It would also hand a JPEG of several
@@ -94,18 +90,11 @@ def decode(data: bytes) -> Decoded:
         raise CorruptedError(kind, _reason(error)) from error
 
 
-def check_pixels(width: int, height: int) -> None:
-    """Raise TooManyPixelsError if a picture of that size is past the limit."""
-    if width * height > MAX_PIXELS:
-        raise TooManyPixelsError(width, height, MAX_PIXELS)
-
-
 def _admit(data: bytes) -> str:
     """Give the format of ``data`` if it is one that is taken here and not too long."""
     if not data:
         raise EmptyError
-    if len(data) > MAX_BYTES:
-        raise TooManyBytesError(len(data), MAX_BYTES)
+    check_bytes(len(data))
     kind = sniff(data)
     if kind.name is not None and kind.taken:
         return kind.name
@@ -121,12 +110,17 @@ def _load(kind: str, data: bytes, structure: Structure) -> Decoded:
     image = opener(io.BytesIO(data), "")
     width, height = image.size
     check_pixels(width, height)
-    orientation = _orientation(image)
     sixteen_bit = _is_sixteen_bit(kind, image, data)
     mode = image.mode
     _prepare(kind, image)
-    image.load()
-    turned = orientation in _SIDEWAYS and kind != "TIFF"  # which Pillow has turned by now
+    if kind == "TIFF":  # Pillow turns it while loading, and then forgets the orientation
+        orientation = _orientation(image)
+        image.load()
+        turned = False
+    else:  # asking a PNG loads it, and would swallow what goes wrong
+        image.load()
+        orientation = _orientation(image)
+        turned = orientation in _SIDEWAYS
     if turned:
         width, height = height, width
     decoded = Decoded(

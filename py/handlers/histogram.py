@@ -10,9 +10,8 @@ import numpy as np
 import PIL
 from PIL import Image
 
-from handlers import decode as decoding
 from handlers.count import count_loop, count_vectorised
-from handlers.decode import Decoded
+from handlers.decode import Decoded, decode
 from handlers.palette import palette
 from handlers.payload import Options, Pixels, read_options, read_source
 from handlers.registry import Payload, Progress, Result, task
@@ -40,7 +39,7 @@ def histogram(payload: Payload, progress: Progress) -> Result:
 def _histogram(source: bytes | Pixels, options: Options, progress: Progress) -> Result:
     stages: list[dict[str, object]] = []
     with _timed(stages, "decode"):
-        decoded = _from_browser(source) if isinstance(source, Pixels) else decoding.decode(source)
+        decoded = _from_browser(source) if isinstance(source, Pixels) else decode(source)
     progress(0.5)
     with _timed(stages, "shrink"):
         small = shrink(decoded, options.max_side)
@@ -87,7 +86,6 @@ def _histogram(source: bytes | Pixels, options: Options, progress: Progress) -> 
 
 def _from_browser(pixels: Pixels) -> Decoded:
     """Take pixels that a browser decoded, which has applied the orientation already."""
-    decoding.check_pixels(pixels.width, pixels.height)
     size = (pixels.width, pixels.height)
     image = Image.frombuffer("RGBA", size, pixels.rgba, "raw", "RGBA", 0, 1)
     return Decoded(

@@ -1,9 +1,13 @@
-"""Reading a task's payload: each field is checked, and a wrong one is named."""
+"""Reading a task's payload: each field is checked, and a wrong one is named.
+
+A field that is None counts as not given: JavaScript has ``undefined`` and ``null`` for that.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from handlers.errors import BadPayloadError
+from handlers.limits import check_bytes, check_pixels
 
 MAX_SIDE_RANGE = (1, 8192)
 COLOURS_RANGE = (1, 32)
@@ -40,7 +44,7 @@ def read_options(payload: Mapping[str, object]) -> Options:
     unknown = sorted(str(key) for key in payload if key not in _KNOWN)
     if unknown:
         raise BadPayloadError(unknown[0], "is not a field of this task", known=sorted(_KNOWN))
-    method = payload.get("method", METHODS[0])
+    method = payload.get("method") or METHODS[0]
     if not isinstance(method, str) or method not in METHODS:
         raise BadPayloadError("method", f"must be one of {', '.join(METHODS)}", known=list(METHODS))
     return Options(
@@ -51,13 +55,17 @@ def read_options(payload: Mapping[str, object]) -> Options:
 
 
 def read_source(payload: Mapping[str, object]) -> bytes | Pixels:
-    """Give the file's bytes, or the pixels that a browser decoded; raises BadPayloadError."""
-    if ("image" in payload) == ("rgba" in payload):
+    """Give the file's bytes, or the pixels that a browser decoded.
+
+    Raises BadPayloadError, TooManyBytesError, TooManyPixelsError; nothing is copied before.
+    """
+    if (payload.get("image") is None) == (payload.get("rgba") is None):
         raise BadPayloadError("image", "must be given, or rgba instead of it, but not both")
-    if "image" in payload:
+    if payload.get("image") is not None:
         return _buffer(payload, "image")
     width = _whole_number(payload, "width", _DIMENSION_RANGE)
     height = _whole_number(payload, "height", _DIMENSION_RANGE)
+    check_pixels(width, height)
     rgba = _buffer(payload, "rgba")
     if len(rgba) != width * height * 4:
         raise BadPayloadError(
@@ -66,8 +74,7 @@ def read_source(payload: Mapping[str, object]) -> bytes | Pixels:
             expected=width * height * 4,
             actual=len(rgba),
         )
-    decoded_by = payload.get("decoded_by", "browser")
-    if decoded_by != "browser":
+    if payload.get("decoded_by") not in (None, "browser"):
         raise BadPayloadError("decoded_by", "must be 'browser'", known=["browser"])
     name = payload.get("format")
     if not isinstance(name, str) or not 0 < len(name) <= _FORMAT_LENGTH:
@@ -78,7 +85,8 @@ def read_source(payload: Mapping[str, object]) -> bytes | Pixels:
 def _whole_number(
     payload: Mapping[str, object], field: str, limits: tuple[int, int], default: int | None = None
 ) -> int:
-    value = payload.get(field, default)
+    value = payload.get(field)
+    value = default if value is None else value
     low, high = limits
     # JavaScript has one kind of number, so 8.0 is taken for 8
     if isinstance(value, float) and value.is_integer():
@@ -92,8 +100,8 @@ def _whole_number(
 
 def _buffer(payload: Mapping[str, object], field: str) -> bytes:
     value = payload[field]
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, (bytearray, memoryview)):
-        return bytes(value)
-    raise BadPayloadError(field, "must hold bytes")
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise BadPayloadError(field, "must hold bytes")
+    if field == "image":
+        check_bytes(value.nbytes if isinstance(value, memoryview) else len(value))
+    return bytes(value)

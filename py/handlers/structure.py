@@ -28,7 +28,8 @@ def examine(kind: str, data: bytes) -> Structure:
     """Walk the framing of ``data``, a file of the taken format ``kind``."""
     try:
         return _WALKS[kind](data)
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, OverflowError):
+        # the last where an offset does not fit the machine's word, 32 bits in a browser
         return Structure(complete=False)
 
 

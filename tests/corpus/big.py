@@ -1,6 +1,6 @@
 """Six big pictures, made once and kept: drawing and encoding them takes a minute.
 
-``python -m tests.corpus.big`` makes them all and prints where they lie.
+``python -m tests.corpus`` makes them all and prints where they lie.
 """
 
 import os
@@ -88,7 +88,3 @@ BIG = {
     "palette.gif": Recipe(_palette_gif, 1600, 1200),
     "alpha.webp": Recipe(_webp_with_alpha, 1600, 1200),
 }
-
-if __name__ == "__main__":
-    for key in BIG:
-        print(big(key), big(key).stat().st_size)  # noqa: T201 - the command's answer
