@@ -22,13 +22,6 @@ function hasModuleWorkers() {
       return /** @type {const} */ ("module");
     },
   };
-  const url = URL.createObjectURL(new Blob([""], { type: "text/javascript" }));
-  try {
-    new Worker(url, options).terminate();
-  } catch {
-    // The policy of this page forbids workers from blobs; by then the options have been read.
-  } finally {
-    URL.revokeObjectURL(url);
-  }
+  new Worker(new URL("./transfer-worker.js", import.meta.url), options).terminate();
   return read;
 }

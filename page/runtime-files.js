@@ -1,0 +1,131 @@
+/**
+ * The files of the runtime folder: all downloads of a boot, counted together.
+ */
+
+/** @import { SnapshotRecord } from "./runtime-snapshot.js" */
+
+/**
+ * What is in the runtime folder (`runtime.json`).
+ * @typedef {object} Manifest
+ * @property {string} pyodide version
+ * @property {Record<string, number>} files length of each file in bytes
+ * @property {import("pyodide").Lockfile} lock packages, as Pyodide wants to know them
+ * @property {SnapshotRecord | null} snapshot
+ */
+
+/**
+ * Downloads of one boot. Every error names the file that it is about.
+ */
+export class Downloads {
+  #base;
+  #signal;
+  #onProgress;
+  #bytes = 0;
+  #total = 0;
+
+  /**
+   * @param {string} base the runtime folder, absolute, ends in `/`
+   * @param {AbortSignal} signal ends all downloads
+   * @param {(bytes: number, total: number) => void} onProgress bytes here and bytes expected,
+   *   both after decompression
+   */
+  constructor(base, signal, onProgress) {
+    this.#base = base;
+    this.#signal = signal;
+    this.#onProgress = onProgress;
+  }
+
+  /**
+   * Adds files to the number of bytes that are expected.
+   * @param {Manifest} manifest
+   * @param {string[]} names
+   */
+  expect(manifest, names) {
+    for (const name of names) {
+      this.#total += manifest.files[name] ?? 0;
+    }
+    this.#report(0);
+  }
+
+  /** @param {string} name */
+  url(name) {
+    return `${this.#base}${name}`;
+  }
+
+  /** @returns {Promise<Manifest>} */
+  async manifest() {
+    const response = await this.#fetch("runtime.json");
+    return this.#named("runtime.json", response.json());
+  }
+
+  /**
+   * @param {string} name
+   * @returns {Promise<ArrayBuffer>}
+   */
+  async bytes(name) {
+    const response = await this.#fetch(name);
+    const counted = response.body?.pipeThrough(this.#counter()) ?? null;
+    return this.#named(name, new Response(counted).arrayBuffer());
+  }
+
+  /**
+   * A compiled WebAssembly module. It is counted when it is there: only the response as it came
+   * from the network lets the browser keep the compiled code for the next visit.
+   * @param {string} name
+   * @returns {Promise<WebAssembly.Module>}
+   */
+  async module(name) {
+    const response = await this.#fetch(name);
+    const module = await this.#named(name, WebAssembly.compileStreaming(response));
+    return module;
+  }
+
+  /**
+   * A JavaScript module.
+   * @param {string} name
+   * @returns {Promise<any>}
+   */
+  script(name) {
+    return this.#named(name, import(this.url(name)));
+  }
+
+  /** @param {string} name */
+  async #fetch(name) {
+    const response = await this.#named(name, fetch(this.url(name), { signal: this.#signal }));
+    if (!response.ok) {
+      throw new Error(`${name} could not be loaded: ${response.status} ${response.statusText}`);
+    }
+    return response;
+  }
+
+  /**
+   * @template T
+   * @param {string} name
+   * @param {Promise<T>} pending
+   * @returns {Promise<T>}
+   */
+  async #named(name, pending) {
+    try {
+      return await pending;
+    } catch (error) {
+      throw new Error(`${name} could not be loaded: ${error}`, { cause: error });
+    }
+  }
+
+  #counter() {
+    return new TransformStream({
+      transform: (chunk, controller) => {
+        this.#report(chunk.length);
+        controller.enqueue(chunk);
+      },
+    });
+  }
+
+  /** @param {number} bytes */
+  #report(bytes) {
+    this.#bytes += bytes;
+    if (this.#total > 0) {
+      this.#onProgress(this.#bytes, this.#total);
+    }
+  }
+}

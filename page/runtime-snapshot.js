@@ -1,0 +1,177 @@
+/**
+ * Brings back an interpreter from the memory snapshot that scripts/runtime/snapshot.mjs made.
+ *
+ * This is the only module that relies on what Pyodide and Emscripten keep private. Each thing it
+ * relies on is checked before it is used; whatever does not fit ends in an error, and the caller
+ * boots plainly instead.
+ *
+ * Pyodide restores the memory of its own module. The extension modules (NumPy's and Pillow's) are
+ * linked here as they were linked when the snapshot was made: each at the same place in memory and
+ * in the function table, with the same address for each symbol. What their initialisers would
+ * compute is in the memory already, so none of them runs again.
+ */
+
+/**
+ * An extension module and where it was linked.
+ * @typedef {object} Library
+ * @property {string} file its file in the runtime folder
+ * @property {string} name its path in Python's file system
+ * @property {number} handle address of Emscripten's record of it
+ * @property {number} memoryBase address of its data
+ * @property {number} tableBase index of its first function in the function table
+ * @property {number} tableSize number of its functions there
+ */
+
+/**
+ * All that must be known to bring a snapshot back.
+ * @typedef {object} SnapshotRecord
+ * @property {string} file the snapshot's file in the runtime folder
+ * @property {number} bytes its length
+ * @property {string} sha256 its sum, hexadecimal
+ * @property {string} stdlib path of the zipped standard library in Python's file system
+ * @property {number} tableStart length of the function table before the first library
+ * @property {number} tableLength length of the function table
+ * @property {number} ownSymbols sum over the addresses of Pyodide's own symbols
+ * @property {Library[]} libraries in the order in which they were loaded
+ * @property {[index: number, library: number, name: string][]} slots functions of libraries that
+ *   have a table entry outside their library's range
+ * @property {Record<string, number>} symbols address of each symbol of a library
+ */
+
+/**
+ * The part of Emscripten's module that linking needs.
+ * @typedef {object} LinkedModule
+ * @property {Int8Array} HEAP8
+ * @property {Uint32Array} HEAPU32
+ * @property {WebAssembly.Table} wasmTable
+ * @property {Record<string, WebAssembly.Global>} GOT
+ * @property {{loadedLibsByHandle: Record<number, {name: string, exports: Record<string, any>}>}} LDSO
+ * @property {(bytes: number) => 1 | undefined} growMemory
+ * @property {(index: number, entry: unknown) => void} setWasmTableEntry
+ * @property {(exports: WebAssembly.Exports, base: number) => Record<string, any>} relocateExports
+ * @property {(name: string, handle: number, exports: object) => {global: boolean}} newDSO
+ */
+
+const MAGIC = 0x70_6e_73_00;
+
+/**
+ * Checks that the bytes are the snapshot that the record speaks of.
+ * @param {ArrayBuffer} snapshot
+ * @param {SnapshotRecord} record
+ * @throws {Error} when they are not
+ */
+export async function checkSnapshot(snapshot, record) {
+  if (snapshot.byteLength !== record.bytes) {
+    throw new Error(`the snapshot has ${snapshot.byteLength} bytes instead of ${record.bytes}`);
+  }
+  const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", snapshot));
+  if (Array.from(sum, (byte) => byte.toString(16).padStart(2, "0")).join("") !== record.sha256) {
+    throw new Error("the snapshot's sum is wrong");
+  }
+  if (new Uint32Array(snapshot, 0, 1)[0] !== MAGIC) {
+    throw new Error("the snapshot is not one of Pyodide's");
+  }
+}
+
+/**
+ * Links the libraries into a fresh module and makes room for the snapshot's memory.
+ * @param {LinkedModule} module
+ * @param {ArrayBuffer} snapshot
+ * @param {SnapshotRecord} record
+ * @param {Map<string, WebAssembly.Module>} compiled the libraries by file name
+ * @throws {Error} when the module is not in the state in which the snapshot's module was
+ */
+export async function linkLibraries(module, snapshot, record, compiled) {
+  checkModule(module, record);
+  const memory = snapshot.byteLength - new Uint32Array(snapshot, 4, 1)[0];
+  if (memory > module.HEAP8.length && !module.growMemory(memory)) {
+    throw new Error(`there is no room for ${memory} bytes of memory`);
+  }
+  module.wasmTable.grow(record.tableLength - record.tableStart);
+  const { GOT } = module;
+  for (const [name, value] of Object.entries(record.symbols)) {
+    GOT[name] = new WebAssembly.Global({ value: "i32", mutable: true }, value);
+  }
+  const linked = await Promise.all(
+    record.libraries.map((library) => link(module, library, compiled)),
+  );
+  for (const [index, library, name] of record.slots) {
+    module.setWasmTableEntry(index, linked[library][name]);
+  }
+}
+
+/**
+ * The value that `SnapshotRecord.ownSymbols` must have.
+ * @param {Record<string, WebAssembly.Global>} table
+ * @returns {number}
+ */
+export function sumOfSymbols(table) {
+  let sum = 0;
+  for (const name in table) {
+    sum = (Math.imul(sum, 31) + table[name].value) | 0;
+  }
+  return sum;
+}
+
+const NEEDED =
+  /** @type {const} */
+  (["GOT", "HEAP8", "LDSO", "growMemory", "newDSO", "relocateExports", "setWasmTableEntry"]);
+
+/**
+ * @param {LinkedModule} module
+ * @param {SnapshotRecord} record
+ */
+function checkModule(module, record) {
+  for (const name of NEEDED) {
+    if (!module[name]) {
+      throw new Error(`this Pyodide has no ${name}`);
+    }
+  }
+  if (module.wasmTable?.length !== record.tableStart) {
+    throw new Error("this Pyodide's function table has another length than the snapshot's");
+  }
+  if (sumOfSymbols(module.GOT) !== record.ownSymbols) {
+    throw new Error("this Pyodide's symbols have other addresses than the snapshot's");
+  }
+}
+
+/**
+ * @param {LinkedModule} module
+ * @param {Library} library
+ * @param {Map<string, WebAssembly.Module>} compiled
+ * @returns {Promise<Record<string, any>>} the library's exports, at their addresses
+ */
+async function link(module, { file, name, handle, memoryBase, tableBase }, compiled) {
+  const code = compiled.get(file);
+  if (code === undefined) {
+    throw new Error(`${file} is missing`);
+  }
+  const main = module.LDSO.loadedLibsByHandle[0].exports;
+  /** @type {Record<string, any>} */
+  let own = {};
+  /** @type {Record<string, unknown>} */
+  const env = {};
+  /** @type {Record<string, WebAssembly.Global>} */
+  const addresses = {};
+  for (const { module: space, name: symbol } of WebAssembly.Module.imports(code)) {
+    if (space.startsWith("GOT.")) {
+      addresses[symbol] = module.GOT[symbol];
+    } else if (main[symbol] && !main[symbol].stub) {
+      env[symbol] = main[symbol];
+    } else {
+      // A library may import a function that it exports itself.
+      env[symbol] = (/** @type {unknown[]} */ ...values) => own[symbol](...values);
+    }
+  }
+  env.__memory_base = memoryBase;
+  env.__table_base = tableBase;
+  const instance = await WebAssembly.instantiate(code, {
+    env: /** @type {WebAssembly.ModuleImports} */ (env),
+    wasi_snapshot_preview1: /** @type {WebAssembly.ModuleImports} */ (env),
+    "GOT.mem": addresses,
+    "GOT.func": addresses,
+  });
+  own = module.relocateExports(instance.exports, memoryBase);
+  module.newDSO(name, handle, own).global = false;
+  return own;
+}
