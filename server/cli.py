@@ -12,23 +12,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import handlers
 import psycopg
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from server import outbox
-from server.api.queue import QueueDepth
+from server.api.queue_depth import QueueDepth
 from server.database import bring_up_to_date, database
 from server.errors import WorkersError
 from server.logs import configure_logs
 from server.outbox import NewDelivery, OutboxError
-from server.serve import serve as run_server
 from server.settings import Settings, load_settings
 from server.signals import end_by_exception
-from server.work import drain_once
-from server.work import work as run_worker
 
 STILL_DUE = 3
 """Exit code of `drain` when its time ran out before the queue was empty."""
@@ -104,6 +98,8 @@ def serve(
       WORKERS_TIME_SCALE=0.1 workers serve # a lease of 30 s, retries after 3 s, 12 s, …
       DATABASE_URL=postgresql:///mine workers serve
     """
+    from server.serve import serve as run_server
+
     with _said_clearly():
         run_server(
             _settings(host=host, port=port, site=site, data_dir=data_dir), with_worker=worker
@@ -126,6 +122,8 @@ def work(
       workers work
       WORKERS_CONCURRENCY=25 workers work
     """
+    from server.work import work as run_worker
+
     with _said_clearly():
         settings = _settings(data_dir=data_dir)
         with database(settings) as conninfo:
@@ -154,6 +152,8 @@ def drain(
       workers drain --max-seconds 50
       * * * * *  workers drain --max-seconds 50    # in a crontab
     """
+    from server.work import drain_once
+
     with _said_clearly():
         settings = _settings(data_dir=data_dir)
         with database(settings) as conninfo:
@@ -263,6 +263,8 @@ def histogram(
       workers histogram photo.png --method loop --max-side 256
       workers histogram - < photo.webp | jq .palette
     """
+    import handlers
+
     with _said_clearly():
         payload = {
             "image": _read(file),
@@ -306,6 +308,9 @@ def _print_json(document: Any) -> None:
 
 
 def _print_depth(document: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(title=f"{document['mode']}, workers: {document['workers']['live']}")
     table.add_column("state")
     table.add_column("deliveries", justify="right")

@@ -137,7 +137,7 @@ class Cluster:
             shutil.rmtree(running.socket_dir, ignore_errors=True)
 
     def _make(self) -> None:
-        """Runs initdb beside the final place and moves the result there, so it is whole or absent."""
+        """Runs initdb beside the final place and moves it there: it is whole or absent."""
         unfinished = self.data.with_name(self.data.name + ".unfinished")
         if unfinished.exists():
             shutil.rmtree(unfinished)
@@ -189,7 +189,7 @@ class Cluster:
         return running
 
     def _socket_dir(self) -> Path:
-        """The data folder itself, or a fresh private one where its path is too long for a socket."""
+        """The data folder itself, or a private one where its path is too long for a socket."""
         plain = not set(str(self.data)) & set("'\",\\")
         if plain and len(os.fsencode(self.data / ".s.PGSQL.5432.lock")) <= SOCKET_PATH_LIMIT:
             return self.data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from secure import (
     ContentSecurityPolicy,
     CrossOriginEmbedderPolicy,
@@ -45,4 +47,5 @@ def with_secure_headers(app: ASGIApp) -> ASGIApp:
 
     Stands outside the application, so that a 500 that its own machinery writes has them too.
     """
-    return SecureASGIMiddleware(app, secure=secure_headers(), multi_ok=())
+    # Its type says `object` where ASGI says what is passed.
+    return cast("ASGIApp", SecureASGIMiddleware(app, secure=secure_headers(), multi_ok=()))

@@ -17,6 +17,7 @@ def configure_logs(form: Literal["auto", "console", "json"], *, level: int = log
     people = form == "console" or (form == "auto" and sys.stderr.isatty())
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.ExtraAdder(),
+        _drop_colour_twin,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
@@ -44,3 +45,11 @@ def configure_logs(form: Literal["auto", "console", "json"], *, level: int = log
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+
+
+def _drop_colour_twin(
+    _logger: object, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Uvicorn logs each message a second time, in colours."""
+    event.pop("color_message", None)
+    return event

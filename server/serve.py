@@ -8,7 +8,7 @@ import errno
 import fcntl
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -63,7 +63,7 @@ async def _serve(
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn without its signal handling, which would end the process before we have cleaned up."""
+    """Uvicorn without its signal handling, which would end the process before we clean up."""
 
     def __init__(self, config: uvicorn.Config, url: str) -> None:
         super().__init__(config)
@@ -91,10 +91,10 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.asynccontextmanager
-async def _on_set(event: asyncio.Event, act: object) -> AsyncIterator[None]:
+async def _on_set(event: asyncio.Event, act: Callable[[], None]) -> AsyncIterator[None]:
     async def wait() -> None:
         await event.wait()
-        act()  # type: ignore[operator]
+        act()
 
     task = asyncio.create_task(wait())
     try:

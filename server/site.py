@@ -6,8 +6,9 @@ import logging
 import re
 from http import HTTPStatus
 from pathlib import Path
+from wsgiref.headers import Headers
 
-from servestatic import ServeStaticASGI
+from servestatic import ServeStaticASGI  # type: ignore[import-untyped]
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -59,10 +60,8 @@ def site(folder: Path) -> ASGIApp:
         else problem_response(HTTPStatus.NOT_FOUND, "There is no such page.")
     )
 
-    def cache(headers: object, _path: str, url: str) -> None:
-        headers["Cache-Control"] = (  # type: ignore[index]
-            IMMUTABLE_FOR_A_YEAR if IMMUTABLE.match(url) else REVALIDATE
-        )
+    def cache(headers: Headers, _path: str, url: str) -> None:
+        headers["Cache-Control"] = IMMUTABLE_FOR_A_YEAR if IMMUTABLE.match(url) else REVALIDATE
 
     files = ServeStaticASGI(
         missing,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Literal
 
@@ -122,7 +121,7 @@ async def read_page_messages(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> PageMessages:
-    """Messages after a position, so that a page that keeps asking misses none and sees none twice."""
+    """Messages after a position: who keeps asking misses none and sees none twice."""
     response.headers["Cache-Control"] = "no-store"
     messages = await page_messages(connection, after=after, limit=limit)
     return PageMessages(messages=messages, position=messages[-1].position if messages else after)

@@ -69,7 +69,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """This attempt failed; another may succeed."""
+    """The attempt failed; another may succeed."""
 
     error: str
 

@@ -50,7 +50,7 @@ class Batch:
 class Turn:
     """Does the work of a worker, a batch at a time. No transaction is open while it sends."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - two of the six stand in for chance and time in tests
         self,
         connect: Connect,
         channels: Mapping[str, Channel],
