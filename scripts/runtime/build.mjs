@@ -6,13 +6,14 @@
  * The same inputs give the same bytes.
  */
 
-import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { version } from "pyodide";
 import { sha256 } from "./files.mjs";
 import { resolveLock } from "./lock.mjs";
+import { makeSnapshot } from "./snapshot.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -49,13 +50,17 @@ for (const { file_name: name, sha256: expected } of Object.values(lock.packages)
 for (const [name, source] of sources) {
   await copyFile(source, join(out, name));
 }
-await writeFile(join(out, "lock.json"), `${JSON.stringify(lock)}\n`);
+
+const { files: made, record: snapshot } = await makeSnapshot({ lock, folder: out });
+for (const [name, bytes] of made) {
+  await writeFile(join(out, name), bytes);
+}
 
 /** @type {Record<string, number>} */
 const files = {};
-for (const name of [...sources.keys(), "lock.json"].sort()) {
-  files[name] = (await readFile(join(out, name))).length;
+for (const name of [...sources.keys(), ...made.keys()].sort()) {
+  files[name] = (await stat(join(out, name))).size;
 }
-const manifest = { pyodide: version, paths: ["plain"], files };
-await writeFile(join(out, "runtime.json"), `${JSON.stringify(manifest, null, 1)}\n`);
+const manifest = { pyodide: version, files, lock, snapshot };
+await writeFile(join(out, "runtime.json"), `${JSON.stringify(manifest)}\n`);
 process.exit(0); // Pyodide keeps the event loop alive

@@ -34,36 +34,36 @@ _NO_WHEEL = ("No matching distribution found", "Could not find a version that sa
 FREE_DISK = "free about 1.5 GB (or move the clone to a larger disk) and run the same command again"
 
 
-def from_output(what: str, lines: list[str], offline: str) -> StepError:
+def from_output(lines: list[str], offline: str) -> StepError:
     """Return the failure that a program's output tells of.
 
-    `what` says what was to be fetched or made, `offline` how to do without the network.
+    `offline` says how to do without the network.
     """
     text = "\n".join(lines)
     if any(sign in text for sign in _DISK):
-        return StepError(f"{what}: no space left on the disk", FREE_DISK)
+        return StepError("no space left on the disk", FREE_DISK)
     if any(sign in text for sign in _SUM):
         return StepError(
-            f"{what}: a file's sum is not the one in the lock file, so it was refused",
+            "a file's sum is not the one in the lock file, so it was refused",
             "try again; if it happens again, a mirror or proxy between here and the registry"
             " changes files",
         )
     if any(sign in text for sign in _TLS):
         return StepError(
-            f"{what}: the registry's certificate is not trusted here",
+            "the registry's certificate is not trusted here",
             "behind a proxy with its own certificate, set SSL_CERT_FILE, PIP_CERT and"
             " NODE_EXTRA_CA_CERTS to its file",
         )
     if any(sign in text for sign in _NETWORK):
-        return StepError(f"{what}: the network could not be reached", offline)
+        return StepError("the network could not be reached", offline)
     if any(sign in text for sign in _NO_WHEEL):
         return StepError(
-            f"{what}: {_telling_line(lines)}",
+            _telling_line(lines),
             "this Python or machine may be too new or too rare for the locked versions: name"
             " another Python with make PYTHON=/path/to/python3.12",
         )
     return StepError(
-        f"{what}: {_telling_line(lines)}",
+        _telling_line(lines),
         "run the same command again; if it fails"
         " in the same way, the line above says what to look for",
     )

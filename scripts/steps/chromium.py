@@ -56,7 +56,7 @@ def get_chromium(place: Place, report: Report) -> None:
         run(["apt-get", "update"], cwd=place.root, environment=environment)
         lines = run(install, cwd=place.root, environment=environment)
     except CommandError as error:
-        raise causes.from_output("Chromium by apt", error.lines, _WAY_ROUND) from error
+        raise causes.from_output(error.lines, _WAY_ROUND) from error
     for line in lines:
         size = re.match(r"Need to get ([\d.,]+) (B|kB|MB)", line)
         if size:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steps import causes
+from steps.failure import StepError
 from steps.process import CommandError, run
 from steps.python_packages import counting, pip_command
 from steps.stamp import key_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from steps.report import Report
 
 OLDEST_MAJOR = 20
+_WAY_ROUND = f"install Node {OLDEST_MAJOR} or later with npm and put both on PATH"
 
 
 @dataclass(frozen=True)
@@ -61,20 +63,15 @@ def get_node(place: Place, report: Report) -> None:
             run(command, cwd=place.root, on_line=counting(report))
         except CommandError as error:
             raise causes.from_output(
-                "Node",
                 error.lines,
-                f"install Node {OLDEST_MAJOR} or later with npm and put it on PATH",
+                _WAY_ROUND,
             ) from error
         if folder.exists():
             shutil.rmtree(folder)
         target.rename(folder)
     made = _in_cache(place)
     if made is None:
-        raise causes.from_output(
-            "Node",
-            ["the Node of the wheel does not start on this machine"],
-            "",
-        )
+        raise StepError("the Node of the wheel does not start on this machine", _WAY_ROUND)
     report.end(f"{made.version} {made.origin}")
 
 

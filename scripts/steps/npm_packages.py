@@ -43,7 +43,6 @@ def install_npm(place: Place, report: Report, *, dev: bool) -> None:
         run(command, cwd=place.root, environment={"PATH": node.path})
     except CommandError as error:
         raise causes.from_output(
-            "npm packages",
             error.lines,
             "connect once; npm keeps what it fetched and needs no network the next time",
         ) from error

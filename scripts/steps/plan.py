@@ -50,7 +50,6 @@ def prepare(place: Place, purpose: str) -> int:
     """Run the steps and return the exit status: 0, 1 for a step that failed, 130 after Ctrl-C."""
     steps = steps_for(purpose)
     report = Report(len(steps))
-    title = ""
     try:
         for title, step in steps:
             report.begin(title)
@@ -60,7 +59,7 @@ def prepare(place: Place, purpose: str) -> int:
         return 130
     except (StepError, OSError) as error:
         failure = error if isinstance(error, StepError) else causes.from_os_error(error)
-        report.failed(f"step “{title}”: {failure.cause}", failure.remedy)
+        report.failed(failure.cause, failure.remedy)
         return 1
     report.total()
     return 0

