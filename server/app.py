@@ -51,8 +51,12 @@ def create_api(settings: Settings, conninfo: str) -> FastAPI:
 
 def create_app(settings: Settings, conninfo: str) -> ASGIApp:
     """Everything that the server answers: the API below /api, the site everywhere else."""
-    api = with_body_limit(create_api(settings, conninfo))
-    pages = site(settings.site)
+    return assemble(create_api(settings, conninfo), site(settings.site))
+
+
+def assemble(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
+    """Puts an API and pages side by side, with the body limit and the headers around them."""
+    api = with_body_limit(api)
 
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
         of_the_api = scope["type"] != "http" or (scope["path"] + "/").startswith("/api/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from server.api.queue_depth import QueueDepth
 from server.database import bring_up_to_date, database
 from server.errors import WorkersError
 from server.logs import configure_logs
-from server.outbox import NewDelivery, OutboxError
+from server.outbox import ConfigurationError, NewDelivery, OutboxError
 from server.settings import Settings, load_settings
 from server.signals import end_by_exception
 
@@ -58,7 +59,7 @@ def _said_clearly() -> Iterator[None]:
         raise typer.Exit(1) from error
     except OutboxError as error:
         _complain(str(error))
-        raise typer.Exit(2) from error
+        raise typer.Exit(2 if isinstance(error, ConfigurationError) else 1) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(INTERRUPTED) from error
 
@@ -69,9 +70,10 @@ def _complain(message: str, hint: str | None = None) -> None:
         typer.echo(hint, err=True)
 
 
-def _settings(**overrides: object) -> Settings:
+def _settings(*, quiet: bool = False, **overrides: object) -> Settings:
+    """Reads the settings and starts the log; a command whose answer is its output keeps quiet."""
     settings = load_settings(**overrides)
-    configure_logs(settings.log)
+    configure_logs(settings.log, level=logging.WARNING if quiet else logging.INFO)
     return settings
 
 
@@ -178,7 +180,7 @@ def depth(
       watch -n 1 workers depth
     """
     with _said_clearly():
-        settings = _settings(data_dir=data_dir)
+        settings = _settings(data_dir=data_dir, quiet=True)
         with database(settings) as conninfo:
             found = asyncio.run(_read_depth(conninfo))
     document = found.model_dump(mode="json")
@@ -207,7 +209,7 @@ def enqueue(
       workers enqueue --text once --key order-17
     """
     with _said_clearly():
-        settings = _settings(data_dir=data_dir)
+        settings = _settings(data_dir=data_dir, quiet=True)
         deliveries = [
             NewDelivery(
                 channel="page",
@@ -233,7 +235,7 @@ def migrate(data_dir: DataDir = None) -> None:
       DATABASE_URL=postgresql:///mine workers migrate
     """
     with _said_clearly():
-        settings = _settings(data_dir=data_dir)
+        settings = _settings(data_dir=data_dir, quiet=True)
         with database(settings) as conninfo:
             applied = asyncio.run(bring_up_to_date(conninfo))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "nothing to do")
