@@ -33,6 +33,7 @@ _CLASSES = {
     "BMP": ("PIL.BmpImagePlugin", "BmpImageFile"),
 }
 _TIFF_COMPRESSIONS = ("raw", "tiff_lzw", "packbits", "group3", "group4", "tiff_ccitt")
+_PHOTOMETRIC, _PHOTOMETRIC_YCBCR = 262, 6
 _ORIENTATION = 0x0112
 _SIDEWAYS = (5, 6, 7, 8)
 
@@ -87,6 +88,8 @@ def decode(data: bytes) -> Decoded:
     except Exception as error:
         if not structure.complete:
             raise TruncatedError(kind) from error
+        if structure.canvas and not _fits(*structure.canvas):
+            raise OutOfMemoryError from error
         raise CorruptedError(kind, _reason(error)) from error
 
 
@@ -152,10 +155,16 @@ def _prepare(kind: str, image: ImageFile.ImageFile) -> None:
     """
     if kind == "JPEG" and image.mode == "RGB":
         image.draft("YCbCr", None)  # no size: the decoders' own scaling differs too
-    compression = image.info.get("compression", "raw")
-    if kind == "TIFF" and compression not in _TIFF_COMPRESSIONS:
-        name = f"TIFF with {compression} compression"
-        raise NoDecoderError(name, TAKEN, browser_may_decode=False)
+    if kind == "TIFF":
+        compression = image.info.get("compression", "raw")
+        if compression not in _TIFF_COMPRESSIONS:
+            raise _no_decoder(f"TIFF with {compression} compression")
+        if getattr(image, "tag_v2", {}).get(_PHOTOMETRIC) == _PHOTOMETRIC_YCBCR:
+            raise _no_decoder("TIFF in YCbCr")  # which Pillow reads as if it were RGB
+
+
+def _no_decoder(name: str) -> NoDecoderError:
+    return NoDecoderError(name, TAKEN, browser_may_decode=False)
 
 
 def _orientation(image: Image.Image) -> int:
@@ -175,6 +184,15 @@ def _is_sixteen_bit(kind: str, image: Image.Image, data: bytes) -> bool:
         bits: tuple[int, ...] = getattr(image, "tag_v2", {}).get(258, (8,))
         return max(bits) == 16  # noqa: PLR2004 - bits a channel
     return False
+
+
+def _fits(width: int, height: int) -> bool:
+    """Tell whether two canvases can be had, for libwebp names the lack of them no otherwise."""
+    try:
+        bytearray(width * height * 8)
+    except MemoryError:
+        return False
+    return True
 
 
 def _reason(error: Exception) -> str:

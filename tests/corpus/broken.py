@@ -123,6 +123,7 @@ def _unscaled() -> list[Broken]:
         "tiff-float": encode(Image.fromarray(values), "TIFF"),
         "tiff-32-bit": encode(Image.fromarray((values * 2**30).astype(np.int32)), "TIFF"),
         "tiff-lab": encode(lab, "TIFF"),
+        "tiff-ycbcr": encode(Image.new("YCbCr", (64, 64)), "TIFF"),
         "tiff-deflate": encode(image, "TIFF", compression="tiff_adobe_deflate"),
         "tiff-jpeg": encode(image, "TIFF", compression="jpeg"),
     }

@@ -120,7 +120,7 @@ def small() -> dict[str, Sample]:
             "RGB",
             ("first-frame-only",),
         ),
-        "turned.webp": Sample(encode(rgb, "WEBP", exif=oriented(8)), "RGB"),
+        "turned.webp": Sample(encode(rgb, "WEBP", quality=70, exif=oriented(8)), "RGB"),
         "rgb.bmp": Sample(encode(rgb, "BMP"), "RGB"),
         "grey.bmp": Sample(encode(grey, "BMP"), "L"),
         "palette.bmp": Sample(encode(indexed, "BMP"), "P"),
