@@ -11,18 +11,21 @@ import { canSay, say } from "./text.js";
 export function sentenceFor(error) {
   if (!(error instanceof TaskError)) return error instanceof Error ? error.message : String(error);
   const key = `error.${error.code ?? error.name}`;
-  return canSay(key) ? say(key, spoken(error.details ?? {})) : error.message;
+  if (!canSay(key)) return error.message;
+  const write = error.code === "too-many-bytes" ? size : whole;
+  return say(key, spoken(error.details ?? {}, write));
 }
 
 /**
  * @param {Record<string, unknown>} details
+ * @param {(value: number) => string} write
  * @returns {Record<string, string>} numbers written as the reader's language writes them
  */
-function spoken(details) {
+function spoken(details, write) {
   return Object.fromEntries(
-    Object.entries(details).map(([name, value]) => {
-      if (typeof value !== "number") return [name, String(value)];
-      return [name, name.endsWith("bytes") ? size(value) : whole(value)];
-    }),
+    Object.entries(details).map(([name, value]) => [
+      name,
+      typeof value === "number" ? write(value) : String(value),
+    ]),
   );
 }

@@ -23,9 +23,6 @@ import { canSay, say, whenSpoken } from "./text.js";
  * @import { Run } from "./comparison.js"
  */
 
-/** The code of the failure that says: no decoder here, but the browser may have one. */
-const NO_DECODER = "no-decoder";
-
 export class WorkerA {
   #meter;
   #presses;
@@ -100,13 +97,12 @@ export class WorkerA {
     try {
       return histogramResult(await runtime.run("histogram", { image: photo.bytes, ...knobs }));
     } catch (error) {
-      if (!(error instanceof TaskError) || error.code !== NO_DECODER) throw error;
+      if (!(error instanceof TaskError) || !error.details?.browser_may_decode) throw error;
       const pixels = await decodeInBrowser(photo.bytes);
       if (!pixels) throw error;
       log(say("log.browserDecoded", { format: String(error.details?.format) }), "page");
       const payload = {
         ...pixels,
-        decoded_by: "browser",
         format: error.details?.format,
         bytes: photo.bytes.length,
       };
