@@ -22,6 +22,10 @@ export class Downloads {
   #onProgress;
   #bytes = 0;
   #total = 0;
+  /** @type {Record<string, number>} */
+  #sizes = {};
+  /** @type {Set<string>} files that came whole before their size was known */
+  #early = new Set();
 
   /**
    * @param {string} base the runtime folder, absolute, ends in `/`
@@ -41,10 +45,14 @@ export class Downloads {
    * @param {string[]} names
    */
   expect(manifest, names) {
+    this.#sizes = manifest.files;
     for (const name of names) {
-      this.#total += manifest.files[name] ?? 0;
+      this.#total += this.#sizes[name] ?? 0;
     }
-    this.#report(0);
+    for (const name of this.#early) {
+      this.#whole(name);
+    }
+    this.#early.clear();
   }
 
   /** @param {string} name */
@@ -77,16 +85,19 @@ export class Downloads {
   async module(name) {
     const response = await this.#fetch(name);
     const module = await this.#named(name, WebAssembly.compileStreaming(response));
+    this.#whole(name);
     return module;
   }
 
   /**
-   * A JavaScript module.
+   * A JavaScript module. It, too, is counted when it is there.
    * @param {string} name
    * @returns {Promise<any>}
    */
-  script(name) {
-    return this.#named(name, import(this.url(name)));
+  async script(name) {
+    const module = await this.#named(name, import(this.url(name)));
+    this.#whole(name);
+    return module;
   }
 
   /** @param {string} name */
@@ -119,6 +130,15 @@ export class Downloads {
         controller.enqueue(chunk);
       },
     });
+  }
+
+  /** @param {string} name */
+  #whole(name) {
+    if (this.#total === 0) {
+      this.#early.add(name);
+    } else {
+      this.#report(this.#sizes[name] ?? 0);
+    }
   }
 
   /** @param {number} bytes */

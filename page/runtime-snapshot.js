@@ -29,8 +29,10 @@
  * @property {number} bytes its length
  * @property {string} sha256 its sum, hexadecimal
  * @property {string} stdlib path of the zipped standard library in Python's file system
- * @property {number} tableStart length of the function table before the first library
+ * @property {number} tableStart where the first library begins in the function table; Pyodide's
+ *   own entries, a few more or fewer in each engine, end before
  * @property {number} tableLength length of the function table
+ * @property {number} trampoline address of an index that each engine sets for itself
  * @property {number} ownSymbols sum over the addresses of Pyodide's own symbols
  * @property {Library[]} libraries in the order in which they were loaded
  * @property {[index: number, library: number, name: string][]} slots functions of libraries that
@@ -74,7 +76,8 @@ export async function checkSnapshot(snapshot, record) {
 }
 
 /**
- * Links the libraries into a fresh module and makes room for the snapshot's memory.
+ * Links the libraries into a fresh module, makes room for the snapshot's memory, and writes into
+ * the snapshot what depends on this engine.
  * @param {LinkedModule} module
  * @param {ArrayBuffer} snapshot
  * @param {SnapshotRecord} record
@@ -83,11 +86,12 @@ export async function checkSnapshot(snapshot, record) {
  */
 export async function linkLibraries(module, snapshot, record, compiled) {
   checkModule(module, record);
-  const memory = snapshot.byteLength - new Uint32Array(snapshot, 4, 1)[0];
+  const start = heapOffset(new Uint8Array(snapshot));
+  const memory = snapshot.byteLength - start;
   if (memory > module.HEAP8.length && !module.growMemory(memory)) {
     throw new Error(`there is no room for ${memory} bytes of memory`);
   }
-  module.wasmTable.grow(record.tableLength - record.tableStart);
+  module.wasmTable.grow(record.tableLength - module.wasmTable.length);
   const { GOT } = module;
   for (const [name, value] of Object.entries(record.symbols)) {
     GOT[name] = new WebAssembly.Global({ value: "i32", mutable: true }, value);
@@ -98,6 +102,19 @@ export async function linkLibraries(module, snapshot, record, compiled) {
   for (const [index, library, name] of record.slots) {
     module.setWasmTableEntry(index, linked[library][name]);
   }
+  new DataView(snapshot).setUint32(
+    start + record.trampoline,
+    module.HEAPU32[record.trampoline >>> 2],
+    true,
+  );
+}
+
+/**
+ * @param {Uint8Array} snapshot
+ * @returns {number} where the memory begins in a snapshot's bytes
+ */
+export function heapOffset({ buffer, byteOffset }) {
+  return new Uint32Array(buffer, byteOffset + 4, 1)[0];
 }
 
 /**
@@ -127,8 +144,8 @@ function checkModule(module, record) {
       throw new Error(`this Pyodide has no ${name}`);
     }
   }
-  if (module.wasmTable?.length !== record.tableStart) {
-    throw new Error("this Pyodide's function table has another length than the snapshot's");
+  if (!(module.wasmTable?.length <= record.tableStart)) {
+    throw new Error("this Pyodide's function table has no room where the snapshot's had");
   }
   if (sumOfSymbols(module.GOT) !== record.ownSymbols) {
     throw new Error("this Pyodide's symbols have other addresses than the snapshot's");

@@ -28,7 +28,7 @@ __all__ = ["answer", "tasks", "versions"]
 
 def tasks() -> JsProxy:
     """Return the names of all tasks as a JavaScript array."""
-    return to_js(list(handlers.names()))
+    return to_js(handlers.names())
 
 
 def versions() -> JsProxy:
@@ -43,44 +43,54 @@ def versions() -> JsProxy:
     )
 
 
-def answer(name: str, payload: Any, report: Callable[[float], None] | None = None) -> JsProxy:
+def answer(name: str, payload: Any, progress: Callable[[float], None] | None = None) -> JsProxy:
     """Run a task and return `{result}` or `{error}` as a plain JavaScript object; never raise.
 
     `error` is `{name, message, traceback}`, and for a HandlerError also `code` and `details`.
+    The traceback begins at the first frame behind this bridge.
     """
     try:
-        return _to_javascript({"result": handlers.run(name, _to_python(payload))})
-    except BaseException as error:  # noqa: BLE001 -- KeyboardInterrupt is an answer, too
+        return _to_javascript({"result": handlers.run(name, _payload(payload), progress)})
+    except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt is an answer, too
         return _to_javascript({"error": _describe(error)})
 
 
 def _describe(error: BaseException) -> dict[str, Any]:
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
     described: dict[str, Any] = {
         "name": type(error).__name__,
         "message": str(error),
-        "traceback": "".join(traceback.format_exception(error)),
+        "traceback": "".join(traceback.format_exception(type(error), error, frames)),
     }
     if isinstance(error, HandlerError):
         described |= {"code": error.code, "details": error.details}
     return described
 
 
+def _payload(value: Any) -> dict[str, Any]:
+    """Convert a task's payload; a buffer at its top level is copied once, straight to bytes.
+
+    A field whose value is `undefined` counts as one that is not there.
+    """
+    if value is None or value is jsnull:
+        return {}
+    entries = ((key, inner) for key, inner in Object.entries(value) if inner is not None)
+    return {key: _to_python(inner) for key, inner in entries}
+
+
 def _to_python(value: Any) -> Any:
-    """Convert a task's payload: buffers at the top level are copied once, straight to bytes."""
     if isinstance(value, JsBuffer):
         return value.to_bytes()
-    if isinstance(value, JsProxy):
-        if value.constructor == Object:
-            return {key: _to_python(inner) for key, inner in Object.entries(value)}
-        return _without_views(value.to_py())
-    return None if value is jsnull else value
+    return _plain(value.to_py() if isinstance(value, JsProxy) else value)
 
 
-def _without_views(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_views(inner) for key, inner in value.items()}
+        return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_without_views(inner) for inner in value]
+        return [_plain(inner) for inner in value]
     if isinstance(value, memoryview):
         return value.tobytes()
     return None if value is jsnull else value

@@ -8,15 +8,16 @@
  */
 
 import { readFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { loadPyodide } from "pyodide";
-import { sumOfSymbols } from "../../page/runtime-snapshot.js";
+import { heapOffset, sumOfSymbols } from "../../page/runtime-snapshot.js";
 import { sha256 } from "./files.mjs";
 import { inStillness } from "./stillness.mjs";
 
 /** @import { Lockfile } from "pyodide" */
 /** @import { SnapshotRecord } from "../../page/runtime-snapshot.js" */
 
+const ROOM = 64;
 const FILE = "snapshot.bin";
 const STDLIB = "/lib/python314.zip";
 const SITE = "/lib/python3.14/site-packages";
@@ -36,8 +37,10 @@ export function makeSnapshot({ lock, folder }) {
       lockFileContents: { ...lock, packages: {} },
       packageBaseUrl: folder,
     });
-    const module = pyodide._module;
-    const tableStart = module.wasmTable.length;
+    const module = /** @type {{_module: SnapshotModule} & typeof pyodide} */ (pyodide)._module;
+    // Some entries depend on what the JavaScript engine can do, so there is room for more of them.
+    const tableStart = Math.ceil((module.wasmTable.length + ROOM) / ROOM) * ROOM;
+    module.wasmTable.grow(tableStart - module.wasmTable.length);
     const own = new Set(Object.keys(module.GOT));
     const ownSymbols = sumOfSymbols(module.GOT);
     for (const { file_name: name } of Object.values(lock.packages)) {
@@ -50,6 +53,8 @@ handlers.snapshot.prepare("${STDLIB}", "${SITE}")`,
     );
     const libraries = librariesOf(module);
     const memory = pyodide.makeMemorySnapshot();
+    const trampoline = trampolineOf(module);
+    new DataView(memory.buffer).setUint32(heapOffset(memory) + trampoline, 0, true);
     const files = new Map(libraries.map(({ file, name }) => [file, module.FS.readFile(name)]));
     files.set(FILE, memory);
     const record = {
@@ -59,6 +64,7 @@ handlers.snapshot.prepare("${STDLIB}", "${SITE}")`,
       stdlib: STDLIB,
       tableStart,
       tableLength: module.wasmTable.length,
+      trampoline,
       ownSymbols,
       libraries: libraries.map(({ exports: _, ...library }) => library),
       slots: slotsOf(module, tableStart, libraries),
@@ -74,9 +80,20 @@ handlers.snapshot.prepare("${STDLIB}", "${SITE}")`,
 
 /**
  * @typedef {import("../../page/runtime-snapshot.js").LinkedModule} LinkedModule
+ * @typedef {LinkedModule & {FS: {readFile: (path: string) => Uint8Array}}} SnapshotModule
  * @typedef {import("../../page/runtime-snapshot.js").Library
  *   & {exports: Record<string, unknown>}} LoadedLibrary
  */
+
+/**
+ * @param {LinkedModule} module
+ * @returns {number} where CPython keeps the table index of the function through which it makes
+ *   calls whose signature is uncertain; each engine gets another such function, or none (0)
+ */
+function trampolineOf({ GOT, HEAPU32 }) {
+  const offset = HEAPU32[GOT._PyEM_EMSCRIPTEN_TRAMPOLINE_OFFSET.value >>> 2];
+  return GOT._PyRuntime.value + offset;
+}
 
 /**
  * @param {LinkedModule} module
@@ -89,7 +106,7 @@ function librariesOf(module) {
       const handle = Number(key);
       // Emscripten's struct dso: 12 memory address, 20 table address, 24 table size.
       return {
-        file: `${name.slice(SITE.length + 1, name.indexOf(".", SITE.length)).replaceAll("/", ".")}.so`,
+        file: `${name.slice(SITE.length + 1, name.indexOf(".", SITE.length)).replaceAll("/", ".")}.wasm`,
         name,
         handle,
         memoryBase: HEAPU32[(handle + 12) >>> 2],
