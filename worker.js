@@ -4,6 +4,7 @@
 
 import { errorToMessage, largeBuffers } from "./page/protocol.js";
 import { bootRuntime } from "./page/runtime.js";
+import { RuntimeBrokenError } from "./page/runtime-run.js";
 
 /** @import { BootConfig, FromWorker, RunMessage, ToWorker } from "./page/protocol.js" */
 /** @import { Runtime } from "./page/runtime.js" */
@@ -58,6 +59,11 @@ async function run({ id, task, payload }) {
     const result = await runTask(task, payload, (value) => send({ type: "progress", id, value }));
     send({ type: "done", id, result }, largeBuffers(result));
   } catch (error) {
-    send({ type: "failed", id, error: errorToMessage(error) });
+    const message = errorToMessage(error);
+    if (error instanceof RuntimeBrokenError) {
+      send({ type: "fatal", error: message });
+    } else {
+      send({ type: "failed", id, error: message });
+    }
   }
 }

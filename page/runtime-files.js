@@ -29,11 +29,11 @@ export class Downloads {
 
   /**
    * @param {string} base the runtime folder, absolute, ends in `/`
-   * @param {AbortSignal} signal ends all downloads
-   * @param {(bytes: number, total: number) => void} onProgress bytes here and bytes expected,
+   * @param {AbortSignal} [signal] ends all downloads
+   * @param {(bytes: number, total: number) => void} [onProgress] bytes here and bytes expected,
    *   both after decompression
    */
-  constructor(base, signal, onProgress) {
+  constructor(base, signal, onProgress = () => {}) {
     this.#base = base;
     this.#signal = signal;
     this.#onProgress = onProgress;
@@ -102,7 +102,10 @@ export class Downloads {
 
   /** @param {string} name */
   async #fetch(name) {
-    const response = await this.#named(name, fetch(this.url(name), { signal: this.#signal }));
+    const response = await this.#named(
+      name,
+      fetch(this.url(name), { signal: this.#signal ?? null }),
+    );
     if (!response.ok) {
       throw new Error(`${name} could not be loaded: ${response.status} ${response.statusText}`);
     }

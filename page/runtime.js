@@ -6,12 +6,12 @@
  * goes wrong on the fast way leads to the plain one.
  */
 
-import { TaskError } from "./protocol.js";
 import { Downloads } from "./runtime-files.js";
 import { lending } from "./runtime-lend.js";
+import { runner } from "./runtime-run.js";
 import { checkSnapshot, linkLibraries } from "./runtime-snapshot.js";
 
-/** @import { BootConfig, BootReport, ErrorMessage, Stage } from "./protocol.js" */
+/** @import { BootConfig, BootReport, Stage } from "./protocol.js" */
 /** @import { Manifest } from "./runtime-files.js" */
 /** @import { LinkedModule, SnapshotRecord } from "./runtime-snapshot.js" */
 /** @import { PyodideAPI } from "pyodide" */
@@ -36,11 +36,6 @@ import { checkSnapshot, linkLibraries } from "./runtime-snapshot.js";
  * @property {Promise<WebAssembly.Module>} wasm
  * @property {(name: string) => void} ended reports that a stage has ended
  */
-
-/** The interpreter of this thread is lost. */
-export class RuntimeBrokenError extends Error {
-  name = "RuntimeBrokenError";
-}
 
 const PACKAGE = "workers-handlers";
 const WASM = "pyodide.asm.wasm";
@@ -115,7 +110,7 @@ async function boot(config, onStage, signal) {
   return {
     tasks,
     boot: { ms: now(), path, fallback, versions, stages },
-    run: runner(bridge.answer),
+    run: runner(bridge.answer, path === "snapshot" ? completer(python, steps) : async () => false),
   };
 }
 
@@ -194,6 +189,29 @@ async function restore(steps, record) {
 }
 
 /**
+ * A restored interpreter has no files. When an import failed for that reason, the returned function
+ * puts them in place.
+ * @param {PyodideAPI} python
+ * @param {Boot} steps
+ * @returns {() => Promise<boolean>}
+ */
+function completer(python, { config, manifest: { snapshot } }) {
+  const { missed, filled } = python.pyimport("handlers.snapshot");
+  let complete = false;
+  return async () => {
+    if (complete || !snapshot || !missed()) {
+      return false;
+    }
+    const stdlib = await new Downloads(config.runtimeURL).bytes(STDLIB);
+    python.FS.writeFile(snapshot.stdlib, new Uint8Array(stdlib));
+    filled();
+    await python.loadPackage(PACKAGE, { messageCallback() {} });
+    complete = true;
+    return true;
+  };
+}
+
+/**
  * @param {ArrayBuffer | Promise<ArrayBuffer>} pending
  * @param {SnapshotRecord} record
  */
@@ -233,20 +251,5 @@ function options({ config, manifest }) {
     indexURL: config.runtimeURL,
     lockFileContents: manifest.lock,
     packageBaseUrl: config.runtimeURL,
-  };
-}
-
-/**
- * @param {(task: string, payload: unknown, onProgress?: (value: number) => void)
- *   => {result: unknown} | {error: ErrorMessage}} answer
- * @returns {Runtime["run"]}
- */
-function runner(answer) {
-  return async (task, payload, onProgress) => {
-    const outcome = answer(task, payload, onProgress);
-    if ("error" in outcome) {
-      throw new TaskError(outcome.error);
-    }
-    return outcome.result;
   };
 }

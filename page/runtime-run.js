@@ -1,0 +1,81 @@
+/**
+ * Running tasks in an interpreter that has booted.
+ */
+
+import { TaskError } from "./protocol.js";
+
+/** @import { ErrorMessage } from "./protocol.js" */
+
+/**
+ * The Python side: `answer` of handlers/browser.py.
+ * @typedef {(task: string, payload: unknown, onProgress?: (value: number) => void)
+ *   => {result: unknown} | {error: ErrorMessage}} Answer
+ */
+
+/** The interpreter of this thread is lost; only another thread can go on. */
+export class RuntimeBrokenError extends Error {
+  name = "RuntimeBrokenError";
+}
+
+/**
+ * Makes `run` of a runtime: settles with the task's result, rejects with a TaskError when the task
+ * failed, and with a RuntimeBrokenError, from then on always, when the interpreter broke.
+ * @param {Answer} answer
+ * @param {() => Promise<boolean>} completed puts in place what an import of the last task lacked,
+ *   and tells whether there was anything: then that task runs again
+ * @returns {(task: string, payload: unknown, onProgress?: (value: number) => void)
+ *   => Promise<unknown>}
+ */
+export function runner(answer, completed) {
+  /** @type {RuntimeBrokenError | undefined} */
+  let broken;
+  /** @type {Answer} */
+  const ask = (task, payload, onProgress) => {
+    if (broken) {
+      throw broken;
+    }
+    try {
+      return answer(task, payload, onProgress);
+    } catch (thrown) {
+      const error = /** @type {{type?: string, message?: string}} */ (thrown);
+      if (typeof error.type === "string" && !("pyodide_fatal_error" in error)) {
+        return { error: pythonError(error.type, error.message ?? "") };
+      }
+      broken = new RuntimeBrokenError(`Python broke while it ran ${task}: ${thrown}`, {
+        cause: thrown,
+      });
+      throw broken;
+    }
+  };
+  return async (task, payload, onProgress) => {
+    let highest = 0;
+    /** @param {number} value */
+    const report = (value) => {
+      if (value >= highest) {
+        highest = value;
+        onProgress?.(value);
+      }
+    };
+    let outcome = ask(task, payload, report);
+    if (await completed()) {
+      outcome = ask(task, payload, report);
+    }
+    if ("error" in outcome) {
+      throw new TaskError(outcome.error);
+    }
+    return outcome.result;
+  };
+}
+
+/**
+ * An error that reached JavaScript past the bridge, such as an interrupt that came in its last
+ * lines.
+ * @param {string} name
+ * @param {string} traceback Pyodide's whole text; the last line is the message
+ * @returns {ErrorMessage}
+ */
+function pythonError(name, traceback) {
+  const last = traceback.trimEnd().split("\n").at(-1) ?? "";
+  const message = last.startsWith(`${name}: `) ? last.slice(name.length + 2) : "";
+  return { name, message, traceback: "" };
+}
