@@ -32,7 +32,8 @@ _CLASSES = {
     "TIFF": ("PIL.TiffImagePlugin", "TiffImageFile"),
     "BMP": ("PIL.BmpImagePlugin", "BmpImageFile"),
 }
-_TIFF_COMPRESSIONS = ("raw", "tiff_lzw", "packbits", "group3", "group4", "tiff_ccitt")
+# not the fax codings: libtiff fills a damaged line with a guess that differs between versions
+_TIFF_COMPRESSIONS = ("raw", "tiff_lzw", "packbits")
 _PHOTOMETRIC, _PHOTOMETRIC_YCBCR = 262, 6
 _ORIENTATION = 0x0112
 _SIDEWAYS = (5, 6, 7, 8)

@@ -98,11 +98,13 @@ def _swatch(counts: Counts, box: list[_Cell], total: int) -> dict[str, object]:
         (2 * sum(channel[cell.index] for cell in box) + count) // (2 * count)
         for channel in counts.sums
     ]
+    share = round(count / total, 6)
     return {
         "hex": "#{:02x}{:02x}{:02x}".format(*rgb),
         "rgb": rgb,
         "count": count,
-        "share": round(count / total, 6),
+        # JavaScript writes 1.0 as 1, and both must write the same text
+        "share": int(share) if share.is_integer() else share,
     }
 
 

@@ -124,6 +124,7 @@ def _unscaled() -> list[Broken]:
         "tiff-32-bit": encode(Image.fromarray((values * 2**30).astype(np.int32)), "TIFF"),
         "tiff-lab": encode(lab, "TIFF"),
         "tiff-ycbcr": encode(Image.new("YCbCr", (64, 64)), "TIFF"),
+        "tiff-fax": encode(image.convert("1"), "TIFF", compression="group4"),
         "tiff-deflate": encode(image, "TIFF", compression="tiff_adobe_deflate"),
         "tiff-jpeg": encode(image, "TIFF", compression="jpeg"),
     }
