@@ -1,6 +1,7 @@
 import { byId } from "./element.js";
 import { FrameMeter } from "./frame-meter.js";
 import { missingFeatures } from "./missing-features.js";
+import { keepForOffline } from "./offline.js";
 import { PressMeter } from "./press-meter.js";
 import { connectQueue } from "./queue.js";
 import { connectStage } from "./stage.js";
@@ -31,3 +32,5 @@ if (missing.length === 0) {
     button.setAttribute("disabled", "");
   }
 }
+
+keepForOffline();

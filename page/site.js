@@ -14,8 +14,9 @@ function meta(name) {
 
 const root = new URL(meta("site-root"), location.href);
 
-/** Absolute URLs, each ending in a slash. */
+/** Absolute URLs, each ending in a slash, and the name of this build. */
 export const site = {
+  build: meta("site-build"),
   root,
   assets: new URL(meta("site-assets"), root),
   runtime: new URL(meta("site-runtime"), root),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
@@ -12,6 +13,7 @@ from sitebuild.assets import collect_assets, hash_of_folder
 from sitebuild.compress import compress_folder
 from sitebuild.failure import BuildError
 from sitebuild.not_found import not_found
+from sitebuild.offline import add_offline_worker
 from sitebuild.pages import Where, placed, require_same_ids
 from sitebuild.runtime import make_runtime
 from sitebuild.samples import make_samples
@@ -63,12 +65,14 @@ def build(place: Place, *, base: str, say: Callable[[str], None]) -> None:
         if not runtime:
             say("skipped the runtime: scripts/runtime/build.mjs is not there")
         say("pages")
-        _pages(source, page_words["en"], new, assets, runtime)
+        build_id = _build_id(source, page_words["en"], assets, runtime)
+        _pages(source, page_words["en"], new, (assets, runtime, build_id))
         (new / "404.html").write_text(not_found(base, assets), "utf-8")
         favicon = place.root / "page" / "favicon.svg"
         if favicon.exists():
             shutil.copyfile(favicon, new / "favicon.svg")
-        folders = {"assets": assets, "runtime": runtime}
+        add_offline_worker(place.root, new, build_id, assets)
+        folders = {"assets": assets, "runtime": runtime, "build": build_id}
         (new / "site.json").write_text(json.dumps(folders) + "\n", "utf-8")
         say("compressed twins")
         compress_folder(new, place.cache / "compressed")
@@ -107,9 +111,15 @@ def _runtime(place: Place, new: Path) -> str:
     return f"runtime/{name}/"
 
 
-def _pages(source: str, english: Words, new: Path, assets: str, runtime: str) -> None:
-    german = placed(source, Where("de", "./", assets, runtime))
-    translation = placed(translated(source, english), Where("en", "../", assets, runtime))
+def _build_id(source: str, english: Words, assets: str, runtime: str) -> str:
+    """Return 12 hexadecimal digits that change when any page or anything it needs changes."""
+    everything = json.dumps([source, english, assets, runtime], sort_keys=True)
+    return hashlib.sha256(everything.encode()).hexdigest()[:12]
+
+
+def _pages(source: str, english: Words, new: Path, folders: tuple[str, str, str]) -> None:
+    german = placed(source, Where("de", "./", *folders))
+    translation = placed(translated(source, english), Where("en", "../", *folders))
     require_same_ids(german, translation)
     (new / "index.html").write_text(german, "utf-8")
     (new / "en").mkdir()

@@ -38,7 +38,8 @@ _PACKED = frozenset(
     ]
 )
 _SMALLEST = 1024
-# Above this size the last percent costs minutes.
+# Above this size (the memory snapshot, made anew with each change of the handlers) the last five
+# percent would cost most of a minute.
 _BEST_UP_TO = 12_000_000
 _WORTHWHILE = 0.95
 
@@ -73,10 +74,11 @@ def _twin(path: Path, cache: Path, suffix: str, packer: Callable[[bytes], bytes]
 
 
 def _brotli(content: bytes) -> bytes:
-    quality = 11 if len(content) <= _BEST_UP_TO else 9
+    quality = 11 if len(content) <= _BEST_UP_TO else 6
     packed: bytes = brotli.compress(content, quality=quality, lgwin=24)
     return packed
 
 
 def _gzip(content: bytes) -> bytes:
-    return gzip.compress(content, compresslevel=9, mtime=0)
+    level = 9 if len(content) <= _BEST_UP_TO else 6
+    return gzip.compress(content, compresslevel=level, mtime=0)

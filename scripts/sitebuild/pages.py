@@ -24,6 +24,7 @@ class Where(NamedTuple):
     root: str  # from the page to the site's root
     assets: str
     runtime: str
+    build: str  # names this build of the whole site
 
 
 def placed(source: str, where: Where) -> str:
@@ -33,7 +34,12 @@ def placed(source: str, where: Where) -> str:
     versioned folder. Raises BuildError if the page has no place for what scripts must know.
     """
     edits = Edits(source)
-    wanted = {"site-root": where.root, "site-assets": where.assets, "site-runtime": where.runtime}
+    wanted = {
+        "site-root": where.root,
+        "site-assets": where.assets,
+        "site-runtime": where.runtime,
+        "site-build": where.build,
+    }
     for element in elements_of(source):
         if element.tag == "html" and (lang := element.attributes.get("lang")):
             edits.replace(lang.start, lang.end, where.language)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
 from steps.place import HERE, Place
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 INDEX = """<!DOCTYPE html>
 <html lang="de">
@@ -16,6 +20,7 @@ INDEX = """<!DOCTYPE html>
   <meta name="site-root" content="./">
   <meta name="site-assets" content="./">
   <meta name="site-runtime" content="runtime/">
+  <meta name="site-build" content="source">
   <link rel="canonical" href="./">
   <link rel="alternate" hreflang="de" href="./">
   <link rel="alternate" hreflang="en" href="en/">
