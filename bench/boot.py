@@ -1,0 +1,201 @@
+"""Time from nothing to the first result, beside a plain boot of the same Pyodide.
+
+    python -m bench.boot [--rounds 5] [--site site]
+
+Both sides run in Chromium, in a module worker, from the same server with the same compression and
+caching, and alternate. Plain means `loadPyodide`, `loadPackage(["numpy", "pillow"])` with the
+official wheels, `import numpy, PIL.Image`, and a count of one picture's colours. This build's side
+ends when the task `histogram` has answered for the same picture, which is more work.
+
+Cold is a profile that never saw the site. The second visit is the same profile in a new browser
+process, so nothing is left but what the browser keeps on disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Playwright
+
+ROOT = Path(__file__).parent.parent
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+BOUNDS = {"cold": 0.6, "second visit": 0.45}
+# How long a reader stays: the browser writes compiled code to disk in that time.
+STAY_S = 5.0
+
+OURS = """
+async ({assets, runtimeURL, picture}) => {
+  const image = new Uint8Array(await (await fetch(picture)).arrayBuffer());
+  const started = performance.now();
+  const worker = new Worker(assets + "worker.js", {type: "module"});
+  worker.postMessage({type: "boot", config: {runtimeURL}});
+  worker.postMessage({type: "run", id: 1, task: "histogram", payload: {image}});
+  return await new Promise((resolve, reject) => {
+    let boot;
+    worker.onerror = (event) => reject(new Error(event.message));
+    worker.onmessage = ({data}) => {
+      if (data.type === "ready") { boot = {...data.boot, ready: performance.now() - started}; }
+      if (data.type === "done") {
+        const stages = Object.fromEntries(boot.stages.map(({name, ms}) => [name, ms]));
+        resolve({ms: performance.now() - started, path: boot.path,
+                 stages: {...stages, ready: boot.ready}});
+      }
+      if (["boot-failed", "failed", "fatal"].includes(data.type)) {
+        reject(new Error(data.error.message));
+      }
+    };
+  });
+}
+"""
+
+PLAIN = """
+async ({runtimeURL, lockFileURL, picture}) => {
+  const image = new Uint8Array(await (await fetch(picture)).arrayBuffer());
+  const started = performance.now();
+  const worker = new Worker("peer.js", {type: "module"});
+  worker.postMessage({runtimeURL, lockFileURL, image});
+  return await new Promise((resolve, reject) => {
+    worker.onerror = (event) => reject(new Error(event.message));
+    worker.onmessage = ({data}) =>
+      resolve({ms: performance.now() - started, path: "plain", stages: data.stages});
+  });
+}
+"""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One page load: which side, which kind, milliseconds to the first result and by stage."""
+
+    side: str
+    kind: str
+    ms: float
+    path: str
+    stages: dict[str, float]
+
+
+def picture() -> bytes:
+    """Give a JPEG of 1024 x 768 with smooth areas and noise, always the same one."""
+    noise = np.random.default_rng(7).normal(0, 12, (768, 1024, 3))
+    ramp = np.linspace(0, 255, 1024)[None, :, None] * np.array([1.0, 0.6, 0.3])
+    encoded = io.BytesIO()
+    Image.fromarray((ramp + noise).clip(0, 255).astype(np.uint8)).save(encoded, "JPEG")
+    return encoded.getvalue()
+
+
+def visits(playwright: Playwright, origin: str, where: dict[str, str]) -> Iterator[Visit]:
+    """Visit with a new profile, then again, once for each side."""
+    for side, script in (("ours", OURS), ("plain", PLAIN)):
+        profile = tempfile.mkdtemp(prefix="boot-profile-")
+        try:
+            for kind in BOUNDS:
+                context = playwright.chromium.launch_persistent_context(
+                    profile, executable_path=CHROMIUM, headless=True, args=FLAGS
+                )
+                page = context.new_page()
+                page.goto(f"{origin}bench/index.html")
+                result = page.evaluate(script, where)
+                if kind == "cold":
+                    time.sleep(STAY_S)
+                context.close()
+                yield Visit(side, kind, result["ms"], result["path"], result["stages"])
+        finally:
+            shutil.rmtree(profile, ignore_errors=True)
+
+
+def report(seen: list[Visit]) -> bool:
+    """Print medians, ratios and stages; tell whether both ratios are within their bounds."""
+    within = True
+    for kind, bound in BOUNDS.items():
+        medians = {}
+        for side in ("ours", "plain"):
+            chosen = [visit for visit in seen if (visit.side, visit.kind) == (side, kind)]
+            times = [visit.ms for visit in chosen]
+            medians[side] = statistics.median(times)
+            stages = ", ".join(
+                f"{name} {statistics.median(visit.stages[name] for visit in chosen):.0f}"
+                for name in chosen[0].stages
+            )
+            paths = "/".join(sorted({visit.path for visit in chosen}))
+            print(
+                f"{kind:12} {side:5} ({paths}) median {medians[side]:6.0f} ms, "
+                f"{min(times):.0f} to {max(times):.0f}; ends of stages in ms: {stages}"
+            )
+        ratio = medians["ours"] / medians["plain"]
+        verdict = "within" if ratio <= bound else "OVER"
+        print(f"{kind:12} ours / plain = {ratio:.2f}, {verdict} the bound of {bound}")
+        within = within and ratio <= bound
+    return within
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the comparison; the exit code is 0 if both bounds hold and 1 if not."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--site", type=Path, default=ROOT / "site")
+    chosen = parser.parse_args(arguments)
+    folders = json.loads((chosen.site / "site.json").read_text())
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "picture.jpg").write_bytes(picture())
+        server = subprocess.Popen(
+            [
+                sys.executable,
+                str(ROOT / "scripts" / "static_server.py"),
+                f"/={chosen.site}",
+                f"/bench/={ROOT / 'bench' / 'boot_page'}",
+                f"/bench/data/={name}",
+                f"/bench/pyodide/={ROOT / 'node_modules' / 'pyodide'}",
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            origin = (server.stdout.readline() if server.stdout else "").strip()
+            where = {
+                "assets": f"{origin}{folders['assets']}",
+                "runtimeURL": f"{origin}{folders['runtime']}",
+                "lockFileURL": f"{origin}bench/pyodide/pyodide-lock.json",
+                "picture": f"{origin}bench/data/picture.jpg",
+            }
+            with sync_playwright() as playwright:
+                seen = [
+                    visit
+                    for _ in range(chosen.rounds)
+                    for visit in visits(playwright, origin, where)
+                ]
+        finally:
+            server.terminate()
+            server.wait()
+    return 0 if report(seen) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
