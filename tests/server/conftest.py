@@ -1,16 +1,26 @@
-"""What the tests of the outbox share: a connection, deliveries, and a look at a row."""
+"""What these tests share: a connection, deliveries, a look at a row, and a server that listens."""
 
 from __future__ import annotations
 
+import asyncio
+import gzip
+import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import brotli
+import httpx
 import psycopg
 import pytest
+import uvicorn
 from psycopg.rows import dict_row
+from starlette.types import ASGIApp
 
+from server.app import create_app
 from server.outbox import Delivery, NewDelivery, claim, enqueue
+from server.settings import Settings
 
 Connection = psycopg.AsyncConnection[Any]
 TABLE = "notifications.notification_deliveries"
@@ -75,3 +85,57 @@ class Rows:
 def rows() -> Rows:
     """The short way to deliveries."""
     return Rows()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A small site in the shape that the build gives it."""
+    folder = tmp_path / "site"
+    script = b"export const answer = 42;\n" * 100
+    files = {
+        "index.html": b"<!doctype html><title>Seite</title>",
+        "en/index.html": b"<!doctype html><title>Page</title>",
+        "404.html": b"<!doctype html><title>Not here</title>",
+        "favicon.svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        "site.json": b"{}",
+        "assets/0123456789ab/page/main.js": script,
+        "assets/0123456789ab/page/main.js.gz": gzip.compress(script),
+        "assets/0123456789ab/page/main.js.br": brotli.compress(script),
+        "assets/0123456789ab/page/style.css": b"body {}",
+        "runtime/ba9876543210/pyodide.mjs": b"export {};",
+        "runtime/ba9876543210/pyodide.asm.wasm": b"\0asm",
+        "runtime/ba9876543210/python_stdlib.zip": b"PK",
+        "runtime/ba9876543210/numpy.whl": b"PK",
+        "runtime/ba9876543210/lock.json": b"{}",
+    }
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+@asynccontextmanager
+async def listening(app: ASGIApp) -> AsyncIterator[httpx.AsyncClient]:
+    """A real server for an application, on a free port, and a client that talks to it."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_config=None))
+    serving = asyncio.create_task(server._serve([listener]))  # noqa: SLF001 - without its signals
+    base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    async with httpx.AsyncClient(base_url=base, timeout=20) as client:
+        yield client
+    server.should_exit = True
+    await serving
+
+
+@pytest.fixture
+def settings(site: Path, database: str) -> Settings:
+    """Settings that point to the test's site and database, whatever the environment says."""
+    return Settings(site=site, DATABASE_URL=database, admin_token="s3cret")
+
+
+@pytest.fixture
+async def client(settings: Settings, database: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the whole application."""
+    async with listening(create_app(settings, database)) as opened:
+        yield opened

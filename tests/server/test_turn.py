@@ -152,25 +152,20 @@ async def test_stopping_releases_what_was_not_started(turn, connection, rows):
 
 async def test_a_lease_that_gets_short_is_renewed(turn, connection, rows):
     """Before the next send, for the whole batch, those included that wait to be settled."""
-    await rows.add(connection, 2)
+    ids = await rows.add(connection, 2)
     time = [0.0]
+    leases = []
 
     async def act(_delivery: Delivery) -> None:
         time[0] += 4  # 4 + time-out 1 + margin 1 is more than the lease of 5
+        leases.append([(await rows.read(connection, n))["lease_expires_at"] for n in ids])
 
     policy = Policy(concurrency=1, lease_s=5, send_timeout_s=1, send_margin_s=1)
-    work, _ = turn(act, policy, clock=lambda: time[0])
-    before = await _leases(connection)
-    tally = await work.take(asyncio.Event())
-    assert (before, tally.sent, tally.lost) == ([], 2, 0)
-
-
-async def _leases(connection):
-    cursor = await connection.execute(
-        "select lease_expires_at from notifications.notification_deliveries"
-        " where status = 'processing'"
-    )
-    return await cursor.fetchall()
+    tally = await turn(act, policy, clock=lambda: time[0])[0].take(asyncio.Event())
+    (first_then, second_then), (first_now, second_now) = leases
+    assert first_now > first_then
+    assert second_now > second_then
+    assert (tally.sent, tally.lost) == (2, 0)
 
 
 async def test_a_lease_that_is_lost_starts_no_send(turn, connection, rows):

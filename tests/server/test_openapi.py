@@ -1,0 +1,145 @@
+"""The OpenAPI document is complete and true."""
+
+import httpx
+import pytest
+
+from server.app import create_api, create_app
+from server.problems import Problem
+from tests.server.conftest import listening
+
+ADMIN = {"Authorization": "Bearer s3cret"}
+GOOD = {"payload": {"text": "x"}}
+
+
+@pytest.fixture
+async def document(client):
+    """The document as it is served."""
+    return (await client.get("/api/openapi.json")).json()
+
+
+def _operations(document):
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+async def test_every_route_is_in_it(document, settings, database):
+    """Nothing is served that is not described."""
+    api = create_api(settings, database)
+    api.openapi()
+    assert set(document["paths"]) == {
+        "/api/livez",
+        "/api/readyz",
+        "/api/queue/depth",
+        "/api/queue/policy",
+        "/api/deliveries",
+        "/api/page-messages",
+    }
+
+
+async def test_every_operation_says_what_it_is(document):
+    """A summary, a description, and a schema for every answer with a body."""
+    for path, method, operation in _operations(document):
+        assert operation["summary"], (path, method)
+        assert operation["description"], (path, method)
+        for status, answer in operation["responses"].items():
+            assert answer["description"]
+            kinds = set(answer.get("content", {}))
+            if status.startswith(("4", "5")):
+                assert kinds == {"application/problem+json"}, (path, status)
+            elif status != "304":
+                assert kinds == {"application/json"}, (path, status)
+
+
+async def test_references_lead_somewhere(document):
+    """Every schema that is named is there, and FastAPI's own error shapes are not."""
+    schemas = document["components"]["schemas"]
+    named = set()
+
+    def walk(node):
+        if isinstance(node, dict):
+            if "$ref" in node:
+                named.add(node["$ref"].removeprefix("#/components/schemas/"))
+            for value in node.values():
+                walk(value)
+        elif isinstance(node, list):
+            for value in node:
+                walk(value)
+
+    walk(document)
+    assert named <= set(schemas)
+    assert "Problem" in named
+    assert "HTTPValidationError" not in schemas
+
+
+async def test_the_token_is_described_where_it_is_needed(document):
+    """And only there."""
+    assert document["components"]["securitySchemes"]["adminToken"]["scheme"] == "bearer"
+    secured = {p for p, _, operation in _operations(document) if operation.get("security")}
+    assert secured == {"/api/deliveries"}
+
+
+async def test_examples_are_taken(client, document):
+    """The example of the request is accepted as it stands."""
+    [example] = document["components"]["schemas"]["DeliveryRequest"]["examples"]
+    response = await client.post("/api/deliveries", json=example, headers=ADMIN)
+    assert response.status_code == 202
+    assert response.json()["count"] == example["count"]
+
+
+async def test_no_answer_that_is_not_described(client, document, settings):
+    """Good and bad requests to everything: status and type are in the document each time."""
+    port = client.base_url.port
+    tries: list[tuple[str, str, dict[str, object]]] = [
+        ("GET", "/api/livez", {}),
+        ("GET", "/api/readyz", {}),
+        ("GET", "/api/queue/policy", {}),
+        ("GET", "/api/queue/depth", {}),
+        ("GET", "/api/page-messages", {}),
+        ("GET", "/api/page-messages?after=x", {}),
+        ("GET", "/api/page-messages?limit=1000", {}),
+        ("POST", "/api/deliveries", {"json": GOOD, "headers": ADMIN}),
+        ("POST", "/api/deliveries", {"json": {}, "headers": ADMIN}),
+        ("POST", "/api/deliveries", {"json": GOOD}),
+        ("POST", "/api/deliveries", {"json": GOOD, "headers": {"Authorization": "Bearer no"}}),
+        ("POST", "/api/deliveries", {"content": b"x" * 70_000, "headers": ADMIN}),
+        ("POST", "/api/deliveries", {"content": b"{", "headers": ADMIN}),
+    ]
+    answers = [await client.request(m, p, **options) for m, p, options in tries]
+    tag = (await client.get("/api/queue/depth")).headers["etag"]
+    answers.append(await client.get("/api/queue/depth", headers={"If-None-Match": tag}))
+    async with listening(create_app(settings, "host=127.0.0.1 port=1 connect_timeout=1")) as away:
+        for method, path, options in tries:
+            answers.append(await away.request(method, path, **options))
+    assert port
+    seen = set()
+    for answer in answers:
+        described = _described(document, answer)
+        kind = answer.headers.get("content-type")
+        if kind is not None:
+            assert kind in described.get("content", {}), (answer.request.url, kind)
+        if kind == "application/problem+json":
+            Problem.model_validate(answer.json())
+        seen.add(answer.status_code)
+    assert seen == {200, 202, 304, 401, 403, 413, 422, 503}
+
+
+def _described(document, answer: httpx.Response):
+    operation = document["paths"][answer.request.url.path][answer.request.method.lower()]
+    assert str(answer.status_code) in operation["responses"], (
+        answer.request.method,
+        answer.request.url.path,
+        answer.status_code,
+        answer.text,
+    )
+    return operation["responses"][str(answer.status_code)]
+
+
+async def test_answers_have_exactly_the_fields_that_are_described(client, document):
+    """No field too many, none too few."""
+    await client.post("/api/deliveries", json=GOOD, headers=ADMIN)
+    for path in ("/api/queue/depth", "/api/queue/policy", "/api/page-messages", "/api/livez"):
+        operation = document["paths"][path]["get"]
+        reference = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]
+        schema = document["components"]["schemas"][reference.rsplit("/", 1)[1]]
+        assert set((await client.get(path)).json()) == set(schema["properties"])

@@ -1,0 +1,102 @@
+"""Every error of the API is a problem detail with a sentence."""
+
+import pytest
+
+from server.app import create_app
+from tests.server.conftest import listening
+
+ADMIN = {"Authorization": "Bearer s3cret"}
+
+
+async def _problem(client, method, path, status, **options):
+    response = await client.request(method, path, **options)
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    problem = response.json()
+    assert problem["status"] == status
+    assert problem["type"]
+    assert problem["title"]
+    assert problem["detail"].endswith((".", "'.", ">'."))
+    return response, problem
+
+
+async def test_nothing_there(client):
+    """404 names what was asked for."""
+    _, problem = await _problem(client, "GET", "/api/nowhere", 404)
+    assert "/api/nowhere" in problem["detail"]
+
+
+async def test_wrong_method(client):
+    """405 says which methods there are."""
+    response, problem = await _problem(client, "PUT", "/api/deliveries", 405)
+    assert response.headers["allow"] == "POST"
+    assert "PUT" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({}, {"body.payload"}),
+        ({"payload": {}}, {"body.payload.text"}),
+        ({"payload": {"text": ""}}, {"body.payload.text"}),
+        ({"payload": {"text": "x"}, "count": 0}, {"body.count"}),
+        ({"payload": {"text": "x"}, "count": 1001}, {"body.count"}),
+        ({"payload": {"text": "x"}, "channel": "pigeon"}, {"body.channel"}),
+        ({"payload": {"text": "x"}, "colour": "red"}, {"body.colour"}),
+        ({"payload": {"text": "x" * 501}, "count": "many"}, {"body.payload.text", "body.count"}),
+        ([], {"body"}),
+    ],
+    ids=str,
+)
+async def test_what_does_not_fit_is_named(client, body, fields):
+    """422 names each field at fault."""
+    _, problem = await _problem(
+        client, "POST", "/api/deliveries", 422, json=body, headers=ADMIN
+    )
+    assert {error["field"] for error in problem["errors"]} == fields
+    assert all(field in problem["detail"] for field in fields)
+
+
+async def test_no_json_at_all(client):
+    """A body that cannot be read is a fault of the request."""
+    headers = ADMIN | {"content-type": "application/json"}
+    await _problem(client, "POST", "/api/deliveries", 422, content=b"{", headers=headers)
+
+
+async def test_a_null_character_is_refused_before_the_database(client):
+    """PostgreSQL's JSON cannot hold it; the answer says so."""
+    _, problem = await _problem(
+        client,
+        "POST",
+        "/api/deliveries",
+        422,
+        json={"payload": {"text": "a\0b"}},
+        headers=ADMIN,
+    )
+    assert problem["errors"][0]["field"] == "body.payload.text"
+
+
+async def test_too_large_by_announcement_and_by_count(client):
+    """Whether or not the request says how long it is."""
+    headers = ADMIN | {"content-type": "application/json"}
+
+    async def unannounced():
+        for _ in range(20):
+            yield b" " * 5_000
+
+    await _problem(
+        client, "POST", "/api/deliveries", 413, content=b" " * 70_000, headers=headers
+    )
+    await _problem(client, "POST", "/api/deliveries", 413, content=unannounced(), headers=headers)
+
+
+async def test_a_database_that_is_away(settings):
+    """503 says when to come back; the server itself lives, and the site is served."""
+    async with listening(create_app(settings, "host=127.0.0.1 port=1 connect_timeout=1")) as client:
+        for path in ("/api/queue/depth", "/api/readyz", "/api/page-messages"):
+            response, problem = await _problem(client, "GET", path, 503)
+            assert int(response.headers["retry-after"]) > 0
+            assert "database" in problem["detail"]
+        assert (await client.get("/api/livez")).status_code == 200
+        assert (await client.get("/")).status_code == 200
+        assert (await client.get("/api/queue/policy")).status_code == 200
