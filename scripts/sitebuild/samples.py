@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sitebuild.failure import BuildError
 from steps.process import CommandError, run
-from steps.stamp import Stamp, key_of
+from steps.stamp import Stamp, files_under, key_of_files
 
 if TYPE_CHECKING:
     from steps.place import Place
@@ -24,7 +24,8 @@ def make_samples(place: Place) -> Path | None:
         return None
     folder = place.cache / "samples"
     stamp = Stamp(place.cache / "stamps" / "samples")
-    key = key_of(script, place.root / "requirements.lock")
+    sources = files_under(script, script.parent / "paint", place.root / "requirements.lock")
+    key = key_of_files(place.root, sources)
     if stamp.has(key) and folder.exists():
         return folder
     place.temporary.mkdir(parents=True, exist_ok=True)

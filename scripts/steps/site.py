@@ -25,11 +25,12 @@ def site_inputs(place: Place) -> list[Path]:
     return files_under(
         root / "index.html",
         root / "worker.js",
-        root / "sw.js",
+        root / "service-worker.js",
         root / "page",
         root / "py",
         root / "scripts" / "build_site.py",
         root / "scripts" / "samples.py",
+        root / "scripts" / "paint",
         root / "scripts" / "sitebuild",
         root / "scripts" / "runtime",
         root / "requirements.lock",

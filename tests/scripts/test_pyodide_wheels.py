@@ -8,15 +8,20 @@ import io
 import json
 import threading
 import zipfile
-from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
 from steps.failure import StepError
-from steps.place import Place
 from steps.pyodide_wheels import PACKAGES, get_wheels, wheels_folder
 from steps.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from steps.place import Place
 
 CONTENTS = {name: f"the wheel of {name}".encode() for name in PACKAGES}
 VERSION = "1.2.3"

@@ -8,10 +8,14 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
 from steps.place import HERE
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROOT = HERE.root
 LISTED = re.compile(r"^- `([^`]+)`: .{20,}\.$")

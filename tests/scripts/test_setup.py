@@ -9,16 +9,27 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
 from steps.place import HERE
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 BASE_PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+_SHUT = "http://127.0.0.1:9"
 NOWHERE = {
-    name: "http://127.0.0.1:9"
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "PIP_INDEX_URL")
-} | {"no_proxy": "", "NO_PROXY": "", "PIP_RETRIES": "0"}
+    "http_proxy": _SHUT,
+    "https_proxy": _SHUT,
+    "HTTP_PROXY": _SHUT,
+    "HTTPS_PROXY": _SHUT,
+    "PIP_INDEX_URL": _SHUT,
+    "no_proxy": "",
+    "NO_PROXY": "",
+    "PIP_RETRIES": "1",
+}
 
 
 def start(root: Path, purpose: str, **environment: str) -> subprocess.Popen[str]:
@@ -69,11 +80,12 @@ def test_an_interrupted_step_is_taken_up_again(new_clone: Path) -> None:
         port = registry.getsockname()[1]
         environment = {"PIP_INDEX_URL": f"http://127.0.0.1:{port}/", "PIP_NO_BINARY": ""}
         with start(new_clone, "run", **environment) as process:
-            registry.accept()  # pip has asked for its first package, and waits for an answer
-            left_over = new_clone / ".venv" / "left-over"
-            left_over.touch()
-            os.killpg(process.pid, signal.SIGINT)
-            shown, _ = process.communicate()
+            connection, _ = registry.accept()
+            with connection:  # pip has asked for its first package, and waits for an answer
+                left_over = new_clone / ".venv" / "left-over"
+                left_over.touch()
+                os.killpg(process.pid, signal.SIGINT)
+                shown, _ = process.communicate()
     assert process.returncode == 130
     assert "interrupted" in shown
     assert "Traceback" not in shown

@@ -8,18 +8,22 @@ import json
 import re
 import threading
 import urllib.request
-from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 import brotli
 import pytest
 from bs4 import BeautifulSoup
+
 from sitebuild.build import build
 from sitebuild.failure import BuildError
 from steps.place import HERE, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 def quietly(_words: str) -> None:
@@ -138,7 +142,7 @@ def links(url: str, text: str) -> list[str]:
     if url.endswith(".css"):
         return re.findall(r"url\(\"?([^\")]+)\"?\)", text)
     if url.endswith(".js"):
-        return re.findall(r"^(?:import|export) (?:[^;]*? from )?\"(\.[^\"]+)\"", text, re.M)
+        return re.findall(r"^(?:import|export) (?:[^;]*? from )?\"(\.[^\"]+)\"", text, re.MULTILINE)
     return []
 
 

@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 from bs4 import BeautifulSoup
+
 from sitebuild.build import build
 from sitebuild.failure import BuildError
 from steps.place import HERE, Place
@@ -45,7 +46,7 @@ def test_the_repository_s_own_pages_agree_with_its_words() -> None:
     page = BeautifulSoup((HERE.site / "en" / "index.html").read_text("utf-8"), "html.parser")
     keys = {
         value
-        for element in page.find_all(True)
+        for element in page.select("*")
         for name, value in element.attrs.items()
         if name == "data-t" or name.startswith("data-t-")
     }
@@ -96,7 +97,7 @@ def test_the_words_for_switching_in_place_hold_page_and_scripts(clone: Place) ->
             "data-t-content=",
             "lacks|not there",
         ),
-        ("index.html", "</h1>", "", "<h1> in line 17 needs an end tag"),
+        ("index.html", "</h1>", "", "<h1> in line 18 needs an end tag"),
         ("index.html", '<meta name="site-assets" content="./">', "", "no <meta> for site-assets"),
         ("index.html", "<p>", '<p id="top">', "stand twice on a page: top"),
         ("page/text/en.toml", "One <em>", "One <em id='extra'>", "only one language has: extra"),
