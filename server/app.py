@@ -23,7 +23,7 @@ def create_api(settings: Settings, conninfo: str) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        pool = new_pool(conninfo)
+        pool = new_pool(conninfo, wait_s=settings.database_wait_s)
         await pool.open()
         app.state.pool = pool
         try:

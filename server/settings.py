@@ -39,6 +39,9 @@ class Settings(BaseSettings):
     log: Literal["auto", "console", "json"] = Field(
         "auto", description="form of the log; auto: console on a terminal, otherwise json"
     )
+    database_wait_s: float = Field(
+        3.0, gt=0, description="how long a request waits for a database that is away"
+    )
     batch: int = Field(25, ge=1, le=1000, description="most deliveries that one claim takes")
     concurrency: int = Field(10, ge=1, le=1000, description="sends that run side by side")
     max_attempts: int = Field(5, ge=1, le=100, description="attempts before a delivery is dead")

@@ -19,13 +19,16 @@ router = APIRouter(prefix="/api", tags=["deliveries"])
 
 SHOWN_IDS = 25
 
+Storable = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+"""Text that PostgreSQL can hold: anything without the null character."""
+
 
 class PagePayload(BaseModel):
     """What the page shows."""
 
     model_config = ConfigDict(extra="forbid")
 
-    text: str = Field(min_length=1, max_length=500)
+    text: Storable = Field(min_length=1, max_length=500)
 
 
 class DeliveryRequest(BaseModel):
@@ -46,10 +49,10 @@ class DeliveryRequest(BaseModel):
     )
 
     channel: Literal["page"] = "page"
-    recipient: str = Field("page", min_length=1, max_length=200)
+    recipient: Storable = Field("page", min_length=1, max_length=200)
     payload: PagePayload
     count: int = Field(1, ge=1, le=1000)
-    idempotency_key: str | None = Field(
+    idempotency_key: Storable | None = Field(
         None,
         min_length=1,
         max_length=200,

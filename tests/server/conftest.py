@@ -23,6 +23,9 @@ from server.outbox import Delivery, NewDelivery, claim, enqueue
 from server.settings import Settings
 
 Connection = psycopg.AsyncConnection[Any]
+NOWHERE = "host=127.0.0.1 port=1 connect_timeout=1"
+"""A database that is away."""
+
 TABLE = "notifications.notification_deliveries"
 
 
@@ -132,6 +135,12 @@ async def listening(app: ASGIApp) -> AsyncIterator[httpx.AsyncClient]:
 def settings(site: Path, database: str) -> Settings:
     """Settings that point to the test's site and database, whatever the environment says."""
     return Settings(site=site, DATABASE_URL=database, admin_token="s3cret")
+
+
+@pytest.fixture
+def impatient(settings: Settings) -> Settings:
+    """The same, for a server whose database is NOWHERE: it waits only for a moment."""
+    return settings.model_copy(update={"database_wait_s": 0.1})
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ async def test_the_right_token_passes(client):
     assert (await _post(client, authorization="Bearer s3cret", origin="https://a.example"))[0] == 202
 
 
-@pytest.mark.parametrize("token", ["s3cre", "s3crett", "S3cret", "", "s3cret\xe9"])
+@pytest.mark.parametrize("token", ["s3cre", "s3crett", "S3cret", "s3cret\xe9"])
 async def test_a_wrong_token_is_forbidden_even_to_the_page(client, token):
     """It is never taken for no token."""
     response = await client.post(
@@ -38,7 +38,7 @@ async def test_a_wrong_token_is_forbidden_even_to_the_page(client, token):
             (b"origin", _origin(client).encode()),
         ],
     )
-    assert response.status_code == (403 if token else 401) or token == ""
+    assert response.status_code == 403
 
 
 async def test_the_page_itself_passes_in_lab_mode(client):

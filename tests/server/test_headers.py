@@ -4,7 +4,7 @@ import pytest
 
 from server.app import assemble, create_api, create_app
 from server.site import site as serve_site
-from tests.server.conftest import listening
+from tests.server.conftest import NOWHERE, listening
 
 HEADERS = {
     "content-security-policy": (
@@ -79,8 +79,8 @@ async def test_on_a_crash(settings, database):
     assert "on purpose" not in response.text
 
 
-async def test_on_a_database_that_is_away(settings):
+async def test_on_a_database_that_is_away(impatient):
     """A 503."""
-    async with listening(create_app(settings, "host=127.0.0.1 port=1 connect_timeout=1")) as client:
+    async with listening(create_app(impatient, NOWHERE)) as client:
         response = await client.get("/api/queue/depth")
     assert (response.status_code, _carries(response)) == (503, True)

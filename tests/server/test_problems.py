@@ -3,7 +3,7 @@
 import pytest
 
 from server.app import create_app
-from tests.server.conftest import listening
+from tests.server.conftest import NOWHERE, listening
 
 ADMIN = {"Authorization": "Bearer s3cret"}
 
@@ -63,15 +63,16 @@ async def test_no_json_at_all(client):
     await _problem(client, "POST", "/api/deliveries", 422, content=b"{", headers=headers)
 
 
-async def test_a_null_character_is_refused_before_the_database(client):
-    """PostgreSQL's JSON cannot hold it; the answer says so."""
+@pytest.mark.parametrize("text", ["a\\u0000b", "\\ud800"])
+async def test_what_the_database_cannot_hold_is_refused_before_it(client, text):
+    """A null character, half a surrogate pair: the answer names the field."""
     _, problem = await _problem(
         client,
         "POST",
         "/api/deliveries",
         422,
-        json={"payload": {"text": "a\0b"}},
-        headers=ADMIN,
+        content=f'{{"payload": {{"text": "{text}"}}}}',
+        headers=ADMIN | {"content-type": "application/json"},
     )
     assert problem["errors"][0]["field"] == "body.payload.text"
 
@@ -90,9 +91,9 @@ async def test_too_large_by_announcement_and_by_count(client):
     await _problem(client, "POST", "/api/deliveries", 413, content=unannounced(), headers=headers)
 
 
-async def test_a_database_that_is_away(settings):
+async def test_a_database_that_is_away(impatient):
     """503 says when to come back; the server itself lives, and the site is served."""
-    async with listening(create_app(settings, "host=127.0.0.1 port=1 connect_timeout=1")) as client:
+    async with listening(create_app(impatient, NOWHERE)) as client:
         for path in ("/api/queue/depth", "/api/readyz", "/api/page-messages"):
             response, problem = await _problem(client, "GET", path, 503)
             assert int(response.headers["retry-after"]) > 0
