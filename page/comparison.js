@@ -1,4 +1,5 @@
 import { byId, find } from "./element.js";
+import { FittedFigure } from "./fitted-figure.js";
 import { countNumbers, sameNumbers } from "./histogram-result.js";
 import { span, times, whole } from "./numbers.js";
 import { svg } from "./svg.js";
@@ -16,7 +17,8 @@ import { say } from "./text.js";
 const STAGES = /** @type {const} */ (["decode", "shrink", "count", "palette"]);
 const PLACES = /** @type {const} */ (["main", "worker"]);
 const COLUMN = { main: 0, worker: 1 };
-const WIDTH = 720;
+/** Height of one thread's lines, in CSS pixels. */
+const ROW = 78;
 
 /** @param {HistogramResult} result */
 export const totalMs = (result) => result.stages.reduce((sum, stage) => sum + stage.ms, 0);
@@ -66,42 +68,70 @@ function cell(row, place, value, format) {
   return target;
 }
 
+/** @type {Partial<Record<Place, Run>>} */
+let drawn = {};
+/** @type {FittedFigure | undefined} */
+let figure;
+
 /** @param {Partial<Record<Place, Run>>} runs */
 function drawBars(runs) {
+  drawn = runs;
+  figure ??= new FittedFigure(byId("stage-bars", SVGSVGElement), barsAt);
+  figure.redraw();
+}
+
+/**
+ * Two lines a thread: the stages end to end, and below them the longest gap on the same scale.
+ *
+ * @param {number} width CSS pixels
+ */
+function barsAt(width) {
+  const runs = PLACES.flatMap((place) => {
+    const run = drawn[place];
+    return run ? [{ place, run }] : [];
+  });
   const longest = Math.max(
     1,
-    ...PLACES.flatMap((place) => {
-      const run = runs[place];
-      return run ? [totalMs(run.result), run.measure.longestGap] : [];
-    }),
+    ...runs.flatMap(({ run }) => [totalMs(run.result), run.measure.longestGap]),
   );
-  const scale = (WIDTH - 4) / longest;
-  const parts = PLACES.flatMap((place, index) => {
-    const top = 4 + index * 64;
-    const run = runs[place];
-    if (!run) return [];
-    let x = 0;
-    const bars = run.result.stages.map(({ name, ms }) => {
+  const scale = (width - 2) / longest;
+  const parts = runs.flatMap(({ place, run }, index) => {
+    const top = index * ROW;
+    let x = 1;
+    const bars = run.result.stages.flatMap(({ name, ms }) => {
+      const from = x;
+      const length = Math.max(0.5, ms * scale - 1);
+      x += ms * scale;
       const bar = svg("rect", {
         class: `stage stage-${name} on-${place}`,
-        x: x.toFixed(1),
-        y: top,
-        width: Math.max(0.5, ms * scale - 1).toFixed(1),
-        height: 26,
+        x: from.toFixed(1),
+        y: top + 22,
+        width: length.toFixed(1),
+        height: 24,
       });
-      x += ms * scale;
-      return bar;
+      if (length < 84) return [bar];
+      const label = svg(
+        "text",
+        { class: "bar-inside", x: from + 8, y: top + 38 },
+        say(`stage.${name}`),
+      );
+      return [bar, label];
+    });
+    const title = say("comparison.barTitle", {
+      place: say(`place.${place}`),
+      total: span(totalMs(run.result)),
+      gap: span(run.measure.longestGap),
     });
     const gap = svg("rect", {
       class: `gap on-${place}`,
-      x: 0,
-      y: top + 31,
+      x: 1,
+      y: top + 49,
       width: Math.max(1.5, run.measure.longestGap * scale).toFixed(1),
-      height: 12,
+      height: 10,
     });
-    return [...bars, gap];
+    return [svg("text", { class: "bar-label", x: 0, y: top + 14 }, title), ...bars, gap];
   });
-  byId("stage-bars", SVGSVGElement).replaceChildren(...parts);
+  return { height: runs.length * ROW, parts };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { announce } from "./announcer.js";
 import { byId, find } from "./element.js";
+import { FittedFigure } from "./fitted-figure.js";
 import { median } from "./frame-meter.js";
 import { size, span, times } from "./numbers.js";
 import { svg } from "./svg.js";
@@ -18,6 +19,10 @@ const SIZES_MB = [1, 4, 16, 64, 256];
 const ROUNDS = 5;
 /** A copy needs the buffer twice; a device that says it has little memory is not driven to its end. */
 const MOST_SHARE_OF_MEMORY = 1 / 8;
+
+/** Space for a size before its bars, and height of a size's two bars, in CSS pixels. */
+const LABEL_WIDTH = 76;
+const ROW = 40;
 
 /** @type {(Measured | Skipped)[]} */
 let outcome = [];
@@ -130,7 +135,7 @@ function show() {
       row.dataset.left = String(entry.left);
     }
   }
-  const measured = outcome.flatMap((entry) => ("skipped" in entry ? [] : [entry]));
+  const measured = measuredOnly();
   drawBars(measured);
   const last = measured.at(-1);
   byId("transfer-summary", HTMLElement).textContent = last
@@ -142,39 +147,43 @@ function show() {
     : "";
 }
 
+/** @type {FittedFigure | undefined} */
+let figure;
+
 /** @param {Measured[]} measured */
 function drawBars(measured) {
-  const figure = byId("transfer-bars", SVGSVGElement);
   if (measured.length === 0) return;
-  figure.removeAttribute("hidden");
+  const element = byId("transfer-bars", SVGSVGElement);
+  element.removeAttribute("hidden");
+  figure ??= new FittedFigure(element, barsAt);
+  figure.redraw();
+}
+
+/** @param {number} width CSS pixels */
+function barsAt(width) {
+  const measured = measuredOnly();
   const longest = Math.max(...measured.map(({ copied }) => copied), 1);
+  const room = width - LABEL_WIDTH;
   // Logarithmic from 0.01 ms: the two ways differ by a factor of hundreds.
   const length = (/** @type {number} */ ms) =>
-    Math.max(2, (Math.log(Math.max(ms, 0.011) / 0.01) / Math.log(longest / 0.01)) * 620);
-  figure.replaceChildren(
-    ...measured.flatMap(({ megabytes, copied, transferred }, index) => {
-      const top = 6 + index * 39;
-      return [
-        svg(
-          "text",
-          { class: "bar-label", x: 78, y: top + 19, "text-anchor": "end" },
-          size(megabytes * MEGABYTE),
-        ),
-        svg("rect", {
-          class: "bar-copied",
-          x: 90,
-          y: top,
-          width: length(copied).toFixed(1),
-          height: 12,
-        }),
-        svg("rect", {
-          class: "bar-transferred",
-          x: 90,
-          y: top + 14,
-          width: length(transferred).toFixed(1),
-          height: 12,
-        }),
-      ];
-    }),
-  );
+    Math.max(2, (Math.log(Math.max(ms, 0.011) / 0.01) / Math.log(longest / 0.01)) * room);
+  const parts = measured.flatMap(({ megabytes, copied, transferred }, index) => {
+    const top = 4 + index * ROW;
+    const x = LABEL_WIDTH;
+    return [
+      svg("text", { class: "bar-label", x: 0, y: top + 18 }, size(megabytes * MEGABYTE)),
+      svg("rect", { class: "bar-copied", x, y: top, width: length(copied).toFixed(1), height: 12 }),
+      svg("rect", {
+        class: "bar-transferred",
+        x,
+        y: top + 14,
+        width: length(transferred).toFixed(1),
+        height: 12,
+      }),
+    ];
+  });
+  return { height: measured.length * ROW, parts };
 }
+
+/** @returns {Measured[]} */
+const measuredOnly = () => outcome.flatMap((entry) => ("skipped" in entry ? [] : [entry]));
