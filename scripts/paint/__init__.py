@@ -1,0 +1,1 @@
+"""The page's sample pictures, painted from seeds: each scene is a function that gives an image."""
