@@ -41,11 +41,9 @@ export class Downloads {
 
   /**
    * Adds files to the number of bytes that are expected.
-   * @param {Manifest} manifest
    * @param {string[]} names
    */
-  expect(manifest, names) {
-    this.#sizes = manifest.files;
+  expect(names) {
     for (const name of names) {
       this.#total += this.#sizes[name] ?? 0;
     }
@@ -63,17 +61,19 @@ export class Downloads {
   /** @returns {Promise<Manifest>} */
   async manifest() {
     const response = await this.#fetch("runtime.json");
-    return this.#named("runtime.json", response.json());
+    const manifest = await this.#named("runtime.json", response.json());
+    this.#sizes = manifest.files;
+    return manifest;
   }
 
   /**
+   * The contents of a file whose length the manifest knows.
    * @param {string} name
    * @returns {Promise<ArrayBuffer>}
    */
   async bytes(name) {
     const response = await this.#fetch(name);
-    const counted = response.body?.pipeThrough(this.#counter()) ?? null;
-    return this.#named(name, new Response(counted).arrayBuffer());
+    return this.#named(name, this.#read(response, this.#sizes[name]));
   }
 
   /**
@@ -126,13 +126,26 @@ export class Downloads {
     }
   }
 
-  #counter() {
-    return new TransformStream({
-      transform: (chunk, controller) => {
-        this.#report(chunk.length);
-        controller.enqueue(chunk);
-      },
-    });
+  /**
+   * @param {Response} response
+   * @param {number} size
+   */
+  async #read(response, size) {
+    const content = new Uint8Array(size);
+    let length = 0;
+    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      if (length + part.value.length > size) {
+        throw new Error(`it is longer than ${size} bytes`);
+      }
+      content.set(part.value, length);
+      length += part.value.length;
+      this.#report(part.value.length);
+    }
+    if (length !== size) {
+      throw new Error(`it has ${length} bytes instead of ${size}`);
+    }
+    return content.buffer;
   }
 
   /** @param {string} name */

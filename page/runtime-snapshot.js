@@ -5,10 +5,11 @@
  * relies on is checked before it is used; whatever does not fit ends in an error, and the caller
  * boots plainly instead.
  *
- * Pyodide restores the memory of its own module. The extension modules (NumPy's and Pillow's) are
- * linked here as they were linked when the snapshot was made: each at the same place in memory and
- * in the function table, with the same address for each symbol. What their initialisers would
- * compute is in the memory already, so none of them runs again.
+ * The extension modules (NumPy's and Pillow's) are linked as they were linked when the snapshot was
+ * made: each at the same place in memory and in the function table, with the same address for each
+ * symbol. What their initialisers would compute is in the memory already, so none of them runs
+ * again. Then the memory is filled in, and Pyodide, which is told to restore a snapshot without any
+ * memory, brings back only what Python refers to on JavaScript's side.
  */
 
 /**
@@ -28,6 +29,10 @@
  * @property {string} file the snapshot's file in the runtime folder
  * @property {number} bytes its length
  * @property {string} sha256 its sum, hexadecimal
+ * @property {number} head length of Pyodide's own part at the beginning of the file
+ * @property {number} memory length of the interpreter's memory
+ * @property {[start: number, length: number][]} runs the parts of the memory that follow each other
+ *   in the rest of the file; everything between them is zero
  * @property {string} stdlib path of the zipped standard library in Python's file system
  * @property {number} tableStart where the first library begins in the function table; Pyodide's
  *   own entries, a few more or fewer in each engine, end before
@@ -54,8 +59,6 @@
  * @property {(name: string, handle: number, exports: object) => {global: boolean}} newDSO
  */
 
-const MAGIC = 0x70_6e_73_00;
-
 /**
  * Checks that the bytes are the snapshot that the record speaks of.
  * @param {ArrayBuffer} snapshot
@@ -70,14 +73,19 @@ export async function checkSnapshot(snapshot, record) {
   if (Array.from(sum, (byte) => byte.toString(16).padStart(2, "0")).join("") !== record.sha256) {
     throw new Error("the snapshot's sum is wrong");
   }
-  if (new Uint32Array(snapshot, 0, 1)[0] !== MAGIC) {
-    throw new Error("the snapshot is not one of Pyodide's");
-  }
 }
 
 /**
- * Links the libraries into a fresh module, makes room for the snapshot's memory, and writes into
- * the snapshot what depends on this engine.
+ * The part of the snapshot that Pyodide must see.
+ * @param {ArrayBuffer} snapshot
+ * @param {SnapshotRecord} record
+ */
+export function headOf(snapshot, record) {
+  return new Uint8Array(snapshot, 0, record.head);
+}
+
+/**
+ * Links the libraries into a fresh module and fills in its memory.
  * @param {LinkedModule} module
  * @param {ArrayBuffer} snapshot
  * @param {SnapshotRecord} record
@@ -86,10 +94,8 @@ export async function checkSnapshot(snapshot, record) {
  */
 export async function linkLibraries(module, snapshot, record, compiled) {
   checkModule(module, record);
-  const start = heapOffset(new Uint8Array(snapshot));
-  const memory = snapshot.byteLength - start;
-  if (memory > module.HEAP8.length && !module.growMemory(memory)) {
-    throw new Error(`there is no room for ${memory} bytes of memory`);
+  if (record.memory > module.HEAP8.length && !module.growMemory(record.memory)) {
+    throw new Error(`there is no room for ${record.memory} bytes of memory`);
   }
   module.wasmTable.grow(record.tableLength - module.wasmTable.length);
   const { GOT } = module;
@@ -102,19 +108,26 @@ export async function linkLibraries(module, snapshot, record, compiled) {
   for (const [index, library, name] of record.slots) {
     module.setWasmTableEntry(index, linked[library][name]);
   }
-  new DataView(snapshot).setUint32(
-    start + record.trampoline,
-    module.HEAPU32[record.trampoline >>> 2],
-    true,
-  );
+  fillMemory(module, snapshot, record);
 }
 
 /**
- * @param {Uint8Array} snapshot
- * @returns {number} where the memory begins in a snapshot's bytes
+ * @param {LinkedModule} module
+ * @param {ArrayBuffer} snapshot
+ * @param {SnapshotRecord} record
  */
-export function heapOffset({ buffer, byteOffset }) {
-  return new Uint32Array(buffer, byteOffset + 4, 1)[0];
+function fillMemory({ HEAP8, HEAPU32 }, snapshot, { head, runs, trampoline }) {
+  const own = HEAPU32[trampoline >>> 2];
+  let from = head;
+  let end = 0;
+  for (const [start, length] of runs) {
+    HEAP8.fill(0, end, start);
+    HEAP8.set(new Int8Array(snapshot, from, length), start);
+    from += length;
+    end = start + length;
+  }
+  HEAP8.fill(0, end);
+  HEAPU32[trampoline >>> 2] = own;
 }
 
 /**

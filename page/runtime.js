@@ -9,7 +9,7 @@
 import { Downloads } from "./runtime-files.js";
 import { lending } from "./runtime-lend.js";
 import { runner } from "./runtime-run.js";
-import { checkSnapshot, linkLibraries } from "./runtime-snapshot.js";
+import { checkSnapshot, headOf, linkLibraries } from "./runtime-snapshot.js";
 
 /** @import { BootConfig, BootReport, Stage } from "./protocol.js" */
 /** @import { Manifest } from "./runtime-files.js" */
@@ -151,7 +151,7 @@ async function start(steps) {
 async function restore(steps, record) {
   const { config, downloads, manifest } = steps;
   const libraries = record.libraries.map(({ file }) => file);
-  downloads.expect(manifest, [
+  downloads.expect([
     ...SCRIPTS,
     ...libraries,
     ...(config.module ? [] : [WASM]),
@@ -174,7 +174,7 @@ async function restore(steps, record) {
   const python = await lending({ wasm: [downloads.url(WASM), wasm], files }, () =>
     loadPyodide({
       ...options(steps),
-      _loadSnapshot: snapshot,
+      _loadSnapshot: headOf(snapshot, record),
       createPyodideModule: async (/** @type {unknown} */ settings) => {
         /** @type {LinkedModule} */
         const module = await create(settings);
@@ -202,7 +202,9 @@ function completer(python, { config, manifest: { snapshot } }) {
     if (complete || !snapshot || !missed()) {
       return false;
     }
-    const stdlib = await new Downloads(config.runtimeURL).bytes(STDLIB);
+    const downloads = new Downloads(config.runtimeURL);
+    await downloads.manifest();
+    const stdlib = await downloads.bytes(STDLIB);
     python.FS.writeFile(snapshot.stdlib, new Uint8Array(stdlib));
     filled();
     await python.loadPackage(PACKAGE, { messageCallback() {} });
@@ -229,7 +231,7 @@ async function startPlainly(steps) {
   const { config, downloads, manifest } = steps;
   const wheels = Object.values(manifest.lock.packages).map(({ file_name: name }) => name);
   const others = [STDLIB, ...wheels];
-  downloads.expect(manifest, [...SCRIPTS, ...others, ...(config.module ? [] : [WASM])]);
+  downloads.expect([...SCRIPTS, ...others, ...(config.module ? [] : [WASM])]);
   const [contents, { loadPyodide }, wasm] = await Promise.all([
     Promise.all(others.map((name) => downloads.bytes(name))),
     steps.pyodide,

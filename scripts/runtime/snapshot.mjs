@@ -10,7 +10,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadPyodide } from "pyodide";
-import { heapOffset, sumOfSymbols } from "../../page/runtime-snapshot.js";
+import { sumOfSymbols } from "../../page/runtime-snapshot.js";
 import { sha256 } from "./files.mjs";
 import { inStillness } from "./stillness.mjs";
 
@@ -18,6 +18,7 @@ import { inStillness } from "./stillness.mjs";
 /** @import { SnapshotRecord } from "../../page/runtime-snapshot.js" */
 
 const ROOM = 64;
+const PAGE = 4096;
 const FILE = "snapshot.bin";
 const STDLIB = "/lib/python314.zip";
 const SITE = "/lib/python3.14/site-packages";
@@ -52,15 +53,24 @@ export function makeSnapshot({ lock, folder }) {
 handlers.snapshot.prepare("${STDLIB}", "${SITE}")`,
     );
     const libraries = librariesOf(module);
-    const memory = pyodide.makeMemorySnapshot();
+    clearFreeMemory(module);
+    const { head, memory } = splitSnapshot(pyodide.makeMemorySnapshot());
     const trampoline = trampolineOf(module);
-    new DataView(memory.buffer).setUint32(heapOffset(memory) + trampoline, 0, true);
+    memory.fill(0, trampoline, trampoline + 4);
+    const runs = runsOf(memory);
+    const packed = Buffer.concat([
+      head,
+      ...runs.map(([start, length]) => memory.subarray(start, start + length)),
+    ]);
     const files = new Map(libraries.map(({ file, name }) => [file, module.FS.readFile(name)]));
-    files.set(FILE, memory);
+    files.set(FILE, packed);
     const record = {
       file: FILE,
-      bytes: memory.length,
-      sha256: sha256(memory),
+      bytes: packed.length,
+      sha256: sha256(packed),
+      head: head.length,
+      memory: memory.length,
+      runs,
       stdlib: STDLIB,
       tableStart,
       tableLength: module.wasmTable.length,
@@ -80,10 +90,66 @@ handlers.snapshot.prepare("${STDLIB}", "${SITE}")`,
 
 /**
  * @typedef {import("../../page/runtime-snapshot.js").LinkedModule} LinkedModule
- * @typedef {LinkedModule & {FS: {readFile: (path: string) => Uint8Array}}} SnapshotModule
+ * @typedef {LinkedModule & {
+ *   FS: {readFile: (path: string) => Uint8Array},
+ *   _emscripten_get_sbrk_ptr: () => number,
+ *   _malloc: (size: number) => number,
+ *   _free: (block: number) => void,
+ * }} SnapshotModule
  * @typedef {import("../../page/runtime-snapshot.js").Library
  *   & {exports: Record<string, unknown>}} LoadedLibrary
  */
+
+/**
+ * @param {Uint8Array} snapshot what Pyodide makes: a header that says where the memory begins, its
+ *   list of JavaScript objects that Python refers to, and the memory
+ * @returns {{head: Uint8Array, memory: Uint8Array}}
+ */
+function splitSnapshot(snapshot) {
+  const start = new DataView(snapshot.buffer, snapshot.byteOffset).getUint32(4, true);
+  return { head: snapshot.subarray(0, start), memory: snapshot.subarray(start) };
+}
+
+/**
+ * @param {Uint8Array} memory
+ * @returns {[start: number, length: number][]} the parts of the memory that are not all zeros
+ */
+function runsOf(memory) {
+  /** @type {[number, number][]} */
+  const runs = [];
+  for (let start = 0; start < memory.length; start += PAGE) {
+    const last = runs.at(-1);
+    if (memory.subarray(start, start + PAGE).some((byte) => byte !== 0)) {
+      if (last && last[0] + last[1] === start) {
+        last[1] += PAGE;
+      } else {
+        runs.push([start, PAGE]);
+      }
+    }
+  }
+  return runs;
+}
+
+/**
+ * Fills all memory that nobody uses with zeros, because what was there before would only make the
+ * snapshot's download larger.
+ * @param {SnapshotModule} module
+ */
+function clearFreeMemory(module) {
+  const { HEAPU32, HEAP8 } = module;
+  const top = HEAPU32[module._emscripten_get_sbrk_ptr() >>> 2];
+  const blocks = [];
+  for (let size = 1 << 20; size >= 16; size >>>= 1) {
+    let block = module._malloc(size);
+    while (block + size < top) {
+      HEAP8.fill(0, block, block + size);
+      blocks.push(block);
+      block = module._malloc(size);
+    }
+    module._free(block);
+  }
+  blocks.forEach(module._free);
+}
 
 /**
  * @param {LinkedModule} module
