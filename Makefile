@@ -34,7 +34,9 @@ check: ## types, lint, import direction, HTML, equality of both languages
 
 bench: ## measure every claim about speed, each as a ratio within one run
 	@$(SETUP) test
-	@$(BIN)/python -m bench $(ARGS)
+	@for file in bench/[a-z]*.py; do \
+		$(BIN)/python -m bench.$$(basename $$file .py) $(ARGS) || exit 1; \
+	done
 
 site: ## build the static site into site/ (any static server can serve it)
 	@$(SETUP) run

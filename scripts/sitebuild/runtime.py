@@ -38,12 +38,14 @@ def make_runtime(place: Place) -> Path | None:
         place.pyodide / "pyodide-lock.json",
         wheels_folder(place),
     )
-    folder = place.cache / "runtime" / key_of(key_of_files(place.root, inputs))[:16]
-    if folder.exists():
-        return folder
     node = find_node(place)
     if node is None:
         raise BuildError("no Node 20 or later; run scripts/setup.py, which gets one")
+    # The memory snapshot differs between versions of Node.
+    key = key_of(node.version, key_of_files(place.root, inputs))[:16]
+    folder = place.cache / "runtime" / key
+    if folder.exists():
+        return folder
     place.temporary.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.temporary) as name:
         unfinished = Path(name)
