@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import io
 import sys
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,8 @@ def run_from_command_line(arguments: Sequence[str]) -> int:
         "--for", dest="purpose", choices=PURPOSES, default="run", help="what to prepare for"
     )
     purpose: str = parser.parse_args(arguments).purpose
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal may lack “…”
     try:
         HERE.cache.mkdir(exist_ok=True)
         with (HERE.cache / "setup.lock").open("w") as lock:

@@ -24,8 +24,12 @@ class CommandError(Exception):
 
 
 def clean_environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for a step's programs: the person's own, less what misleads."""
+    """Return the environment for a step's programs: the person's own, less what misleads.
+
+    They speak English, so that what went wrong can be told from what they say.
+    """
     environment = {name: text for name, text in os.environ.items() if name not in _MISLEADING}
+    environment["LC_ALL"] = "C.UTF-8"
     environment.update(changes or {})
     return environment
 
