@@ -29,40 +29,38 @@ export const times = (value) =>
   format({ maximumSignificantDigits: value < 100 ? 2 : 3 }).format(value);
 
 /**
- * A time span in words that fit its size: 0.42 ms, 17 ms, 1,340 ms, 12.4 s.
+ * @param {number} value
+ * @param {number} digits at most so many after the point
+ */
+const decimal = (value, digits) => format({ maximumFractionDigits: digits }).format(value);
+
+/** A number and its unit stay on one line. The symbols are the same in both languages. */
+const NARROW_SPACE = "\u202f";
+
+/**
+ * A time span: 0.42 ms, 17 ms, 1,340 ms, 12.4 s.
  *
  * @param {number} ms
  */
 export function span(ms) {
-  if (ms < 10)
-    return format({ style: "unit", unit: "millisecond", maximumSignificantDigits: 2 }).format(ms);
-  if (ms < 10_000)
-    return format({ style: "unit", unit: "millisecond", maximumFractionDigits: 0 }).format(ms);
-  return format({ style: "unit", unit: "second", maximumFractionDigits: 1 }).format(ms / 1000);
+  if (ms < 10) return `${format({ maximumSignificantDigits: 2 }).format(ms)}${NARROW_SPACE}ms`;
+  if (ms < 10_000) return `${whole(ms)}${NARROW_SPACE}ms`;
+  return `${decimal(ms / 1000, 1)}${NARROW_SPACE}s`;
 }
 
 /**
- * A long time span as an operator says it: 4 s, 12 min, 3 h.
+ * A long time span as an operator says it: 4.2 s, 12 min, 3.5 h.
  *
  * @param {number} seconds
  */
 export function age(seconds) {
-  if (seconds < 90)
-    return format({
-      style: "unit",
-      unit: "second",
-      maximumFractionDigits: seconds < 10 ? 1 : 0,
-    }).format(seconds);
-  if (seconds < 5400)
-    return format({ style: "unit", unit: "minute", maximumFractionDigits: 0 }).format(seconds / 60);
-  return format({ style: "unit", unit: "hour", maximumFractionDigits: 1 }).format(seconds / 3600);
+  if (seconds < 120) return `${decimal(seconds, seconds < 10 ? 1 : 0)}${NARROW_SPACE}s`;
+  if (seconds < 7200) return `${decimal(seconds / 60, 0)}${NARROW_SPACE}min`;
+  return `${decimal(seconds / 3600, 1)}${NARROW_SPACE}h`;
 }
 
 /** @param {number} bytes */
 export function size(bytes) {
-  if (bytes < 1e6)
-    return format({ style: "unit", unit: "kilobyte", maximumFractionDigits: 0 }).format(
-      bytes / 1e3,
-    );
-  return format({ style: "unit", unit: "megabyte", maximumFractionDigits: 1 }).format(bytes / 1e6);
+  if (bytes < 1e6) return `${decimal(bytes / 1e3, 0)}${NARROW_SPACE}kB`;
+  return `${decimal(bytes / 1e6, 1)}${NARROW_SPACE}MB`;
 }
