@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
 import PIL
 from PIL import Image
 
@@ -77,7 +76,8 @@ def _histogram(source: bytes | Pixels, options: Options, progress: Progress) -> 
         "stages": stages,
         "runtime": {
             "python": platform.python_version(),
-            "numpy": np.__version__,
+            # nothing here imports it; None unless something else in the process has
+            "numpy": getattr(sys.modules.get("numpy"), "__version__", None),
             "pillow": PIL.__version__,
             "platform": sys.platform,
         },
