@@ -16,12 +16,14 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -35,6 +37,12 @@ DATABASE = "workers"
 SUPERUSER = "postgres"
 SOCKET_PATH_LIMIT = 100
 """Bytes of a Unix socket's path that surely fit: the kernel's limit is 107, or 103 on macOS."""
+
+SOCKET_DIR = "workers-postgres-"
+START_S = 60
+"""Seconds that PostgreSQL gets to become ready, recovery after a crash included."""
+
+STATUS_LINE = 7
 
 _WAY_ROUND = "Set DATABASE_URL to use a PostgreSQL of your own."
 
@@ -131,9 +139,9 @@ class Cluster:
         running = self._find_running()
         if running is None:
             return
-        self._run("pg_ctl", "stop", "-D", str(self.data), "-m", "fast", "-w", "-t", "60")
+        self._run("pg_ctl", "stop", "-D", str(self.data), "-m", "fast", "-w", "-t", str(START_S))
         log.info("stopped PostgreSQL", extra={"action": "postgres-stop"})
-        if running.socket_dir != self.data:
+        if running.socket_dir.name.startswith(SOCKET_DIR):
             shutil.rmtree(running.socket_dir, ignore_errors=True)
 
     def _make(self) -> None:
@@ -167,12 +175,21 @@ class Cluster:
             )
 
     def _find_running(self) -> Postmaster | None:
-        """The PostgreSQL that runs on this folder, if one does; a stale file is not believed."""
-        status = self._try("pg_ctl", "status", "-D", str(self.data))
-        if status.returncode != 0:
-            return None
-        lines = (self.data / "postmaster.pid").read_text().splitlines()
-        return Postmaster(pid=int(lines[0]), port=int(lines[3]), socket_dir=Path(lines[4].strip()))
+        """The PostgreSQL that runs on this folder, once it is ready; None if none does."""
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            try:
+                lines = (self.data / "postmaster.pid").read_text().splitlines()
+            except FileNotFoundError:
+                return None
+            if not _is_postmaster(lines):
+                return None
+            if len(lines) > STATUS_LINE and lines[STATUS_LINE].strip() == "ready":
+                return Postmaster(
+                    pid=int(lines[0]), port=int(lines[3]), socket_dir=Path(lines[4].strip())
+                )
+            time.sleep(0.1)  # whoever started it was killed meanwhile; there is nothing to await
+        raise DatabaseError(f"PostgreSQL does not get ready{self._log_tail()}", hint=_WAY_ROUND)
 
     def _start(self) -> Postmaster:
         sockets = self._socket_dir()
@@ -180,9 +197,12 @@ class Cluster:
             f"-c listen_addresses='' -c unix_socket_permissions=0700 "
             f"-c unix_socket_directories='{sockets}' -c shared_buffers=64MB -c max_connections=60"
         )
+        # PostgreSQL itself believes stale files whose number belongs to another process by now.
+        for stale in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
+            (self.data / stale).unlink(missing_ok=True)
         log.info("starting PostgreSQL", extra={"action": "postgres-start"})
         arguments = ("-D", str(self.data), "-l", str(self.data / "server.log"), "-o", options)
-        self._run("pg_ctl", "start", *arguments, "-w", "-t", "60")
+        self._run("pg_ctl", "start", *arguments, "-w", "-t", str(START_S))
         running = self._find_running()
         if running is None:
             raise DatabaseError(f"PostgreSQL ended at once{self._log_tail()}", hint=_WAY_ROUND)
@@ -193,7 +213,7 @@ class Cluster:
         plain = not set(str(self.data)) & set("'\",\\")
         if plain and len(os.fsencode(self.data / ".s.PGSQL.5432.lock")) <= SOCKET_PATH_LIMIT:
             return self.data
-        folder = Path(tempfile.mkdtemp(prefix="workers-postgres-"))
+        folder = Path(tempfile.mkdtemp(prefix=SOCKET_DIR))
         self._account.own(folder)
         return folder
 
@@ -228,6 +248,21 @@ class Cluster:
             return ""
         lines = path.read_text(errors="replace").splitlines()[-8:]
         return f"\nThe end of {path}:\n" + "\n".join(lines)
+
+
+def _is_postmaster(lines: list[str]) -> bool:
+    """Whether the process that a postmaster.pid names is alive and is that PostgreSQL.
+
+    The number alone proves nothing: it may belong to another process after a restart of the
+    machine, or to a dead one that nobody has buried, as in a container without an init.
+    """
+    if len(lines) < 2 or not lines[0].strip().isdigit():  # noqa: PLR2004 - number and folder
+        return False
+    try:
+        process = psutil.Process(int(lines[0]))
+        return process.status() != psutil.STATUS_ZOMBIE and lines[1] in process.cmdline()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False
 
 
 def _ensure_database(running: Postmaster) -> None:

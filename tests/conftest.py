@@ -1,4 +1,4 @@
-"""A real PostgreSQL for every test that asks for one, and a database of its own for each of them."""
+"""A real PostgreSQL for every test that asks for it, and a database of its own for each."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("data")
     with embedded_postgres(folder) as conninfo:
         with psycopg.connect(conninfo, autocommit=True) as connection:
+            # Making and dropping a database for each test is most of the time otherwise.
+            connection.execute("alter system set fsync = off")
+            connection.execute("alter system set full_page_writes = off")
+            connection.execute("select pg_reload_conf()")
             connection.execute(f"create database {TEMPLATE}".encode())
         asyncio.run(_migrate(make_conninfo(conninfo, dbname=TEMPLATE)))
         yield conninfo
@@ -52,6 +56,12 @@ def database(postgres: str) -> Iterator[str]:
     yield from _new_database(postgres, TEMPLATE)
 
 
+@pytest.fixture(scope="module")
+def module_database(postgres: str) -> Iterator[str]:
+    """The same for a whole file, whose tests do not mind what the others leave there."""
+    yield from _new_database(postgres, TEMPLATE)
+
+
 @pytest.fixture
 def empty_database(postgres: str) -> Iterator[str]:
     """The connection string of a fresh database without anything in it."""
@@ -63,7 +73,7 @@ Connect = Callable[[], AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]
 
 @pytest.fixture
 def connect(database: str) -> Connect:
-    """Opens a connection in autocommit mode, to be used as `async with connect() as connection`."""
+    """Opens connections in autocommit mode, each by an `async with` of its own."""
     return _opener(database)
 
 

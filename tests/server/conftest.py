@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,10 @@ def rows() -> Rows:
     return Rows()
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small site in the shape that the build gives it."""
-    folder = tmp_path / "site"
+    folder = tmp_path_factory.mktemp("served") / "site"
     script = b"export const answer = 42;\n" * 100
     files = {
         "index.html": b"<!doctype html><title>Seite</title>",
@@ -131,10 +132,10 @@ async def listening(app: ASGIApp) -> AsyncIterator[httpx.AsyncClient]:
     await serving
 
 
-@pytest.fixture
-def settings(site: Path, database: str) -> Settings:
-    """Settings that point to the test's site and database, whatever the environment says."""
-    return Settings(site=site, DATABASE_URL=database, admin_token="s3cret")
+@pytest.fixture(scope="module")
+def settings(site: Path, module_database: str) -> Settings:
+    """Settings that point to the file's site and database, whatever the environment says."""
+    return Settings(site=site, DATABASE_URL=module_database, admin_token="s3cret")
 
 
 @pytest.fixture
@@ -143,8 +144,28 @@ def impatient(settings: Settings) -> Settings:
     return settings.model_copy(update={"database_wait_s": 0.1})
 
 
+@pytest.fixture(scope="module")
+def address(settings: Settings, module_database: str) -> Iterator[str]:
+    """Where the whole application listens, in a thread of its own, for a whole file."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(create_app(settings, module_database), lifespan="on", log_config=None)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=asyncio.run, args=[server._serve([listener])])  # noqa: SLF001
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
 @pytest.fixture
-async def client(settings: Settings, database: str) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the whole application."""
+async def client(address: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the whole application, which the tests of a file share."""
+    async with httpx.AsyncClient(base_url=address, timeout=20) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def fresh_client(settings: Settings, database: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of an application whose database is the test's own."""
     async with listening(create_app(settings, database)) as opened:
         yield opened

@@ -24,7 +24,9 @@ def _origin(client) -> str:
 
 async def test_the_right_token_passes(client):
     """From anywhere, whatever the browser says of the origin."""
-    assert (await _post(client, authorization="Bearer s3cret", origin="https://a.example"))[0] == 202
+    assert (await _post(client, authorization="Bearer s3cret", origin="https://a.example"))[
+        0
+    ] == 202
 
 
 @pytest.mark.parametrize("token", ["s3cre", "s3crett", "S3cret", "s3cret\xe9"])
@@ -82,19 +84,19 @@ async def test_localhost_is_loopback_too(client):
     assert (await _post(client, host=host, origin=f"http://{host}"))[0] == 202
 
 
-@pytest.mark.parametrize("options", [{"lab": "off"}, {"host": "0.0.0.0"}], ids=str)
-async def test_without_lab_mode_the_page_needs_the_token(site, database, options):
+@pytest.mark.parametrize("options", [{"lab": "off"}, {"host": "::"}], ids=str)
+async def test_without_lab_mode_the_page_needs_the_token(site, module_database, options):
     """Lab mode is off by choice, or because others can reach the server."""
-    settings = Settings(site=site, DATABASE_URL=database, admin_token="s3cret", **options)
-    async with listening(create_app(settings, database)) as client:
+    settings = Settings(site=site, DATABASE_URL=module_database, admin_token="s3cret", **options)
+    async with listening(create_app(settings, module_database)) as client:
         assert (await _post(client, origin=_origin(client)))[0] == 401
         assert (await _post(client, authorization="Bearer s3cret"))[0] == 202
 
 
-async def test_no_token_set_means_no_token_passes(site, database):
+async def test_no_token_set_means_no_token_passes(site, module_database):
     """An empty or absent token in the settings opens nothing."""
-    settings = Settings(site=site, DATABASE_URL=database, lab="off")
-    async with listening(create_app(settings, database)) as client:
+    settings = Settings(site=site, DATABASE_URL=module_database, lab="off")
+    async with listening(create_app(settings, module_database)) as client:
         for token in ("None", "null", "x"):
             assert (await _post(client, authorization=f"Bearer {token}"))[0] == 403
         assert (await _post(client))[0] == 401

@@ -6,9 +6,9 @@ from server.settings import Settings
 ADMIN = {"Authorization": "Bearer s3cret"}
 
 
-async def test_depth_of_an_empty_queue(client):
+async def test_depth_of_an_empty_queue(fresh_client):
     """Every count is there, and no age."""
-    document = (await client.get("/api/queue/depth")).json()
+    document = (await fresh_client.get("/api/queue/depth")).json()
     assert document.pop("as_of")
     assert document == {
         "mode": "dormant",
@@ -22,53 +22,53 @@ async def test_depth_of_an_empty_queue(client):
     }
 
 
-async def test_deliveries_are_accepted_and_seen_in_the_depth(client, connection):
+async def test_deliveries_are_accepted_and_seen_in_the_depth(fresh_client, connection):
     """What was accepted is in the queue when the answer comes."""
-    response = await client.post(
+    response = await fresh_client.post(
         "/api/deliveries", json={"payload": {"text": "x"}, "count": 60}, headers=ADMIN
     )
     assert response.status_code == 202
     answer = response.json()
     assert answer["count"] == 60
     assert len(answer["ids"]) == 25
-    assert (await client.get("/api/queue/depth")).json()["pending"]["total"] == 60
+    assert (await fresh_client.get("/api/queue/depth")).json()["pending"]["total"] == 60
     assert (await depth(connection)).due == 60
 
 
-async def test_mode_follows_the_live_workers(client, connection):
+async def test_mode_follows_the_live_workers(fresh_client, connection):
     """Running as soon as one says that it is there."""
     await connection.execute(
         "insert into notifications.workers (holder, host, pid, beat) values ('w','h',1,'9 s')"
     )
-    document = (await client.get("/api/queue/depth")).json()
+    document = (await fresh_client.get("/api/queue/depth")).json()
     assert (document["mode"], document["workers"]) == ("running", {"live": 1})
 
 
-async def test_depth_is_revalidated(client):
+async def test_depth_is_revalidated(fresh_client):
     """The ETag stays while nothing changes, and changes with the queue."""
-    first = await client.get("/api/queue/depth")
+    first = await fresh_client.get("/api/queue/depth")
     assert first.headers["cache-control"] == "no-cache"
     tag = first.headers["etag"]
-    same = await client.get("/api/queue/depth", headers={"If-None-Match": tag})
+    same = await fresh_client.get("/api/queue/depth", headers={"If-None-Match": tag})
     assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
-    await client.post("/api/deliveries", json={"payload": {"text": "x"}}, headers=ADMIN)
-    other = await client.get("/api/queue/depth", headers={"If-None-Match": tag})
+    await fresh_client.post("/api/deliveries", json={"payload": {"text": "x"}}, headers=ADMIN)
+    other = await fresh_client.get("/api/queue/depth", headers={"If-None-Match": tag})
     assert other.status_code == 200
     assert other.headers["etag"] != tag
 
 
-async def test_an_idempotency_key_adds_once(client):
+async def test_an_idempotency_key_adds_once(fresh_client):
     """A second request with it gets the ids of the first."""
     body = {"payload": {"text": "x"}, "count": 3, "idempotency_key": "k"}
-    first = await client.post("/api/deliveries", json=body, headers=ADMIN)
-    second = await client.post("/api/deliveries", json=body, headers=ADMIN)
+    first = await fresh_client.post("/api/deliveries", json=body, headers=ADMIN)
+    second = await fresh_client.post("/api/deliveries", json=body, headers=ADMIN)
     assert first.json() == second.json()
-    assert (await client.get("/api/queue/depth")).json()["pending"]["total"] == 3
+    assert (await fresh_client.get("/api/queue/depth")).json()["pending"]["total"] == 3
 
 
-async def test_policy_is_what_the_settings_say(client, settings: Settings):
+async def test_policy_is_what_the_settings_say(fresh_client, settings: Settings):
     """Unscaled, with the scale beside it; no secret is in it."""
-    response = await client.get("/api/queue/policy")
+    response = await fresh_client.get("/api/queue/policy")
     policy = response.json()
     assert policy == {
         "batch": 25,
@@ -86,14 +86,14 @@ async def test_policy_is_what_the_settings_say(client, settings: Settings):
     assert settings.admin_token.get_secret_value() not in response.text
 
 
-async def test_max_attempts_of_a_delivery_come_from_the_settings(client, connection):
+async def test_max_attempts_of_a_delivery_come_from_the_settings(fresh_client, connection):
     """And not from a default of their own."""
-    await client.post("/api/deliveries", json={"payload": {"text": "x"}}, headers=ADMIN)
+    await fresh_client.post("/api/deliveries", json={"payload": {"text": "x"}}, headers=ADMIN)
     [delivery] = await claim(connection, holder="a", channels=["page"], limit=1, lease_s=9)
     assert delivery.max_attempts == 5
 
 
-async def test_page_messages_by_position(client, connection, rows):
+async def test_page_messages_by_position(fresh_client, connection, rows):
     """Who keeps asking gets each message once."""
     ids = await rows.add(connection, 3)
     for number in ids:
@@ -102,15 +102,15 @@ async def test_page_messages_by_position(client, connection, rows):
             " values (%s, 'page', 'Hallo', 1)",
             (number,),
         )
-    first = (await client.get("/api/page-messages?after=0&limit=2")).json()
+    first = (await fresh_client.get("/api/page-messages?after=0&limit=2")).json()
     assert [m["delivery_id"] for m in first["messages"]] == ids[:2]
-    second = (await client.get(f"/api/page-messages?after={first['position']}")).json()
+    second = (await fresh_client.get(f"/api/page-messages?after={first['position']}")).json()
     assert [m["delivery_id"] for m in second["messages"]] == ids[2:]
-    third = (await client.get(f"/api/page-messages?after={second['position']}")).json()
+    third = (await fresh_client.get(f"/api/page-messages?after={second['position']}")).json()
     assert third == {"messages": [], "position": second["position"]}
 
 
-async def test_health(client):
+async def test_health(fresh_client):
     """Both say ok while the database is there."""
     for path in ("/api/livez", "/api/readyz"):
-        assert (await client.get(path)).json() == {"status": "ok"}
+        assert (await fresh_client.get(path)).json() == {"status": "ok"}

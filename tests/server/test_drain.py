@@ -17,6 +17,7 @@ class Sender:
         self._act = act
 
     async def send(self, delivery) -> None:
+        """Takes it."""
         self.given.append(delivery.id)
         if self._act:
             self._act()
@@ -58,9 +59,7 @@ async def test_two_at_once_share_the_work(turn, connection, rows):
     """Each delivery is sent once."""
     ids = await rows.add(connection, 120)
     one, two = Sender(), Sender()
-    await asyncio.gather(
-        drain(turn(one), asyncio.Event()), drain(turn(two), asyncio.Event())
-    )
+    await asyncio.gather(drain(turn(one), asyncio.Event()), drain(turn(two), asyncio.Event()))
     assert sorted(one.given + two.given) == ids
 
 
@@ -73,9 +72,7 @@ async def test_time_that_runs_out_claims_nothing_more(turn, connection, rows):
         time[0] += 0.5
 
     sender = Sender(pass_time)
-    report = await drain(
-        turn(sender), asyncio.Event(), max_s=6, clock=lambda: time[0]
-    )
+    report = await drain(turn(sender), asyncio.Event(), max_s=6, clock=lambda: time[0])
     # 6 s hold three rounds of 2 s: a whole batch of ten. It takes 5 s, and then nothing fits in.
     assert len(sender.given) == 10
     assert (report.finished, report.left.due) == (False, 20)

@@ -64,9 +64,9 @@ async def test_on_a_body_that_is_too_large(client):
     assert (response.status_code, _carries(response)) == (413, True)
 
 
-async def test_on_a_crash(settings, database):
+async def test_on_a_crash(settings, module_database):
     """A 500 comes from outside the application's own machinery, and has them too."""
-    api = create_api(settings, database)
+    api = create_api(settings, module_database)
 
     @api.get("/api/crash")
     async def crash() -> None:

@@ -62,9 +62,7 @@ async def test_reaping_and_settling_at_the_same_moment(connect, rows):
             await rows.add(one, 5)
             batch = await rows.take(one)
             await rows.expire(one)
-            outcomes = [
-                Settlement(d.id, d.attempt, Status.FAILED, "no") for d in reversed(batch)
-            ]
+            outcomes = [Settlement(d.id, d.attempt, Status.FAILED, "no") for d in reversed(batch)]
             answers, reaped = await asyncio.gather(settle(one, outcomes), reap(two))
             refused = {a.id for a in answers if a.verdict.value == "refused"}
             assert refused == {r.id for r in reaped}

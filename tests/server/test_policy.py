@@ -14,6 +14,7 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 def delivery(attempt: int = 1, max_attempts: int = 5) -> Delivery:
+    """A delivery that is held under this attempt."""
     return Delivery(7, "page", "p", {}, attempt, max_attempts, None, NOON, NOON, NOON)
 
 

@@ -50,9 +50,7 @@ async def test_wrong_method(client):
 )
 async def test_what_does_not_fit_is_named(client, body, fields):
     """422 names each field at fault."""
-    _, problem = await _problem(
-        client, "POST", "/api/deliveries", 422, json=body, headers=ADMIN
-    )
+    _, problem = await _problem(client, "POST", "/api/deliveries", 422, json=body, headers=ADMIN)
     assert {error["field"] for error in problem["errors"]} == fields
     assert all(field in problem["detail"] for field in fields)
 
@@ -85,9 +83,7 @@ async def test_too_large_by_announcement_and_by_count(client):
         for _ in range(20):
             yield b" " * 5_000
 
-    await _problem(
-        client, "POST", "/api/deliveries", 413, content=b" " * 70_000, headers=headers
-    )
+    await _problem(client, "POST", "/api/deliveries", 413, content=b" " * 70_000, headers=headers)
     await _problem(client, "POST", "/api/deliveries", 413, content=unannounced(), headers=headers)
 
 

@@ -87,10 +87,10 @@ async def test_nothing_outside_the_folder_is_read(client, site, path):
     assert response.text != "secret"
 
 
-async def test_a_site_that_was_not_built_says_so(tmp_path, database):
+async def test_a_site_that_was_not_built_says_so(tmp_path, module_database):
     """The API works, and the page says what to run."""
-    settings = Settings(site=tmp_path / "none", DATABASE_URL=database)
-    async with listening(create_app(settings, database)) as client:
+    settings = Settings(site=tmp_path / "none", DATABASE_URL=module_database)
+    async with listening(create_app(settings, module_database)) as client:
         response = await client.get("/")
         assert (response.status_code, "make site" in response.text) == (503, True)
         assert (await client.get("/api/livez")).status_code == 200

@@ -20,6 +20,7 @@ class Sender:
         self.given: list[Delivery] = []
 
     async def send(self, delivery: Delivery) -> None:
+        """Keeps it and acts."""
         self.given.append(delivery)
         await self._act(delivery)
 
@@ -57,14 +58,14 @@ async def test_nothing_due_is_an_empty_turn(turn):
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "said"),
+    ("error", "outcome"),
     [
-        (Refused("no such address"), "failed", "no such address"),
-        (ConnectionResetError("gone"), "pending", "ConnectionResetError: gone"),
-        (KeyError("x"), "pending", "KeyError: 'x'"),
+        (Refused("no such address"), ("failed", "no such address")),
+        (ConnectionResetError("gone"), ("pending", "ConnectionResetError: gone")),
+        (KeyError("x"), ("pending", "KeyError: 'x'")),
     ],
 )
-async def test_what_a_channel_raises_is_an_outcome(turn, connection, rows, error, status, said):
+async def test_what_a_channel_raises_is_an_outcome(turn, connection, rows, error, outcome):
     """A refusal is final, anything else is tried again, and the others are not touched by it."""
     first, second = await rows.add(connection, 2)
 
@@ -74,7 +75,7 @@ async def test_what_a_channel_raises_is_an_outcome(turn, connection, rows, error
 
     await turn(act)[0].take(asyncio.Event())
     row = await rows.read(connection, first)
-    assert (row["status"], row["last_error"]) == (status, said)
+    assert (row["status"], row["last_error"]) == outcome
     assert (await rows.read(connection, second))["status"] == "sent"
 
 
@@ -208,7 +209,7 @@ async def test_a_late_write_is_refused_counted_and_logged(turn, connection, rows
     assert (await rows.read(connection, number))["holder"] == "b"
 
 
-async def test_outcomes_are_written_when_the_database_comes_back(turn, connect, connection, rows):
+async def test_outcomes_are_written_when_the_database_comes_back(connect, connection, rows):
     """The settle is tried again; nothing is sent twice."""
     [number] = await rows.add(connection)
     calls = 0
@@ -237,7 +238,7 @@ async def test_outcomes_are_written_when_the_database_comes_back(turn, connect, 
     assert (await rows.read(connection, number))["status"] == "sent"
 
 
-async def test_outcomes_are_given_up_only_while_stopping(turn, connect, connection, rows):
+async def test_outcomes_are_given_up_only_while_stopping(connect, connection, rows):
     """And then loudly. The row comes back when its lease runs out."""
     await rows.add(connection)
     stop = asyncio.Event()

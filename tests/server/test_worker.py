@@ -18,6 +18,7 @@ class Sender:
         self.given: asyncio.Queue[int] = asyncio.Queue()
 
     async def send(self, delivery) -> None:
+        """Takes it."""
         self.given.put_nowait(delivery.id)
 
 
@@ -93,7 +94,7 @@ async def test_its_ears_grow_back(start, connection, rows):
         " where datname = current_database() and query like 'listen%%'"
     )
     async with asyncio.timeout(LONG):
-        while (await connection.execute(cut)).rowcount == 0:
+        while (await connection.execute(cut)).rowcount == 0:  # noqa: ASYNC110 - in the database
             await asyncio.sleep(0.02)
         [number] = await rows.add(connection)
         assert await sender.given.get() == number
@@ -110,7 +111,7 @@ async def test_presence_is_shown_and_withdrawn(connect, connection):
     assert (await depth(connection)).live_workers == 0
 
 
-async def test_presence_fades(connect, connection):
+async def test_presence_fades(connection):
     """A worker that is silent for three beats is not shown any more."""
     await connection.execute(
         "insert into notifications.workers (holder, host, pid, beat, seen_at)"

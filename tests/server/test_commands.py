@@ -1,0 +1,191 @@
+"""The commands: what they print, and how they end."""
+
+import asyncio
+import io
+import json
+import re
+import signal
+
+import httpx
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from server.app import create_app
+from server.cli import app
+from server.settings import Settings
+from tests.server.conftest import listening
+from tests.server.program import Program, run
+
+COMMANDS = ["serve", "work", "drain", "depth", "enqueue", "migrate", "histogram"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples(command):
+    """Each on a line of its own, and each calls the command."""
+    result = CliRunner().invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    examples = re.split("Options:|Arguments:", result.output.split("Examples:")[1])[0]
+    lines = [line.strip() for line in examples.splitlines() if line.strip()]
+    assert lines
+    assert all(f"workers {command}" in line for line in lines), lines
+
+
+def test_every_command_is_listed():
+    """And no others."""
+    result = CliRunner().invoke(app, ["--help"])
+    listed = re.findall(r"^  (\w+)  ", result.output.split("Commands:")[1], flags=re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+
+
+def test_a_lease_that_a_send_can_outlive_is_refused_at_start():
+    """With the figures, and without a traceback."""
+    refused = run("depth", WORKERS_LEASE_S="20")
+    assert refused.returncode == 2
+    assert "could outlive its lease" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("WORKERS_PORT", "http"),
+        ("WORKERS_PORT", "70000"),
+        ("WORKERS_BATCH", "0"),
+        ("WORKERS_BACKOFF_S", "30,soon"),
+        ("WORKERS_TIME_SCALE", "2"),
+        ("WORKERS_LAB", "maybe"),
+    ],
+)
+def test_a_wrong_setting_is_named(name, value):
+    """By the variable that somebody has to change."""
+    refused = run("depth", **{name: value})
+    assert refused.returncode == 2
+    assert name in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_database_that_cannot_be_reached_is_said_clearly():
+    """In a sentence, with what to check."""
+    refused = run("depth", DATABASE_URL="postgresql://127.0.0.1:1/none")
+    assert refused.returncode == 1
+    assert "cannot be reached" in refused.stderr
+    assert "DATABASE_URL" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_drain_reports_and_its_exit_code_says_whether_anything_is_left(database):
+    """0 when nothing is due any more, 3 when time ran out."""
+    quick = {"DATABASE_URL": database, "WORKERS_PAGE_SEND_S": "0"}
+    run("enqueue", "--count", "30", **quick)
+    run("enqueue", "--count", "2", "--delay", "3600", **quick)
+    drained = run("drain", **quick)
+    report = json.loads(drained.stdout)
+    assert (drained.returncode, report["finished"], report["done"]["sent"]) == (0, True, 30)
+    assert (report["left"]["due"], report["left"]["waiting"]) == (0, 2)
+    assert report["left"]["next_due_at"]
+
+    run("enqueue", "--count", "30", **quick)
+    slow = quick | {"WORKERS_PAGE_SEND_S": "0.6", "WORKERS_SEND_TIMEOUT_S": "1"}
+    cut = run("drain", "--max-seconds", "1.5", **slow)
+    report = json.loads(cut.stdout)
+    assert (cut.returncode, report["finished"]) == (3, False)
+    assert report["done"]["sent"] + report["left"]["due"] == 30
+    assert report["done"]["sent"] == 10
+
+
+def test_enqueue_with_a_key_adds_once(database):
+    """The same ids the second time."""
+    options = ("enqueue", "--text", "once", "--count", "2", "--key", "order-17")
+    first, second = (run(*options, DATABASE_URL=database).stdout for _ in range(2))
+    assert first == second
+    assert len(first.split()) == 2
+
+
+def test_migrate_says_what_it_did(empty_database):
+    """And that there is nothing to do the second time."""
+    first, second = (run("migrate", DATABASE_URL=empty_database).stdout for _ in range(2))
+    assert "applied 0001_deliveries" in first
+    assert second == "nothing to do\n"
+
+
+async def test_depth_and_the_api_agree_while_a_thousand_drain(site, database):
+    """What the command says lies between what the API said before and after, state by state."""
+    settings = Settings(site=site, DATABASE_URL=database)
+    environment = {"DATABASE_URL": database, "WORKERS_PAGE_SEND_S": "0.02"}
+    await asyncio.to_thread(lambda: run("enqueue", "--count", "1000", **environment))
+    async with listening(create_app(settings, database)) as client:
+        worker = Program("work", **environment)
+        try:
+            rounds = 0
+            while True:
+                before = await _depth(client)
+                shown = await _shown(database)
+                after = await _depth(client)
+                for document in (before, shown, after):
+                    assert _total(document) == 1000
+                assert before["sent"] <= shown["sent"] <= after["sent"]
+                assert before["pending"]["total"] >= shown["pending"]["total"]
+                assert shown["pending"]["total"] >= after["pending"]["total"]
+                rounds += 1
+                if before["sent"] == 1000:
+                    break
+            assert rounds > 1
+            assert {k: v for k, v in shown.items() if k != "as_of"} == {
+                k: v for k, v in after.items() if k != "as_of"
+            }
+            worker.signal(signal.SIGTERM)
+            assert await asyncio.to_thread(worker.ended) == 0
+        finally:
+            worker.close()
+
+
+async def _depth(client: httpx.AsyncClient) -> dict[str, object]:
+    return (await client.get("/api/queue/depth")).json()
+
+
+async def _shown(database: str) -> dict[str, object]:
+    done = await asyncio.to_thread(lambda: run("depth", "--json", DATABASE_URL=database))
+    return json.loads(done.stdout)
+
+
+def _total(document) -> int:
+    states = ("processing", "sent", "failed", "dead")
+    return document["pending"]["total"] + sum(document[state] for state in states)
+
+
+def _png() -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (4, 2), (255, 0, 128)).save(out, "PNG")
+    return out.getvalue()
+
+
+def test_histogram_prints_the_same_function_as_json(tmp_path):
+    """A picture of one colour has that colour in its palette."""
+    path = tmp_path / "pink.png"
+    path.write_bytes(_png())
+    done = run("histogram", str(path), "--method", "loop", "--colours", "1")
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["schema"]) == (0, 1)
+    assert document["counted"]["pixels"] == 8
+    assert document["palette"][0]["hex"] == "#ff0080"
+
+
+def test_histogram_of_something_else_is_a_typed_failure(tmp_path):
+    """The sentence on stderr, the facts as JSON on stdout, exit code 1."""
+    path = tmp_path / "text.png"
+    path.write_text("not a picture")
+    done = run("histogram", str(path))
+    assert done.returncode == 1
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "not-an-image"
+    assert error["message"] in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_histogram_of_a_file_that_is_not_there(tmp_path):
+    """Said without a traceback."""
+    done = run("histogram", str(tmp_path / "none.png"))
+    assert done.returncode == 1
+    assert "cannot read" in done.stderr
+    assert "Traceback" not in done.stderr

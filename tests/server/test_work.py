@@ -1,0 +1,131 @@
+"""`workers work` as a process: killed, ended, frozen in the middle of a send."""
+
+import asyncio
+import contextlib
+import signal
+
+import pytest
+
+from server.outbox import reap
+from tests.server.program import Program
+
+HASTY = {
+    "WORKERS_LEASE_S": "3",
+    "WORKERS_SEND_TIMEOUT_S": "2",
+    "WORKERS_SEND_MARGIN_S": "0.5",
+    "WORKERS_POLL_S": "1",
+    "WORKERS_PAGE_SEND_S": "0",
+}
+PATIENT = HASTY | {"WORKERS_LEASE_S": "120", "WORKERS_SEND_TIMEOUT_S": "60"}
+
+
+@pytest.fixture
+def start(database):
+    """Starts worker processes on the test's database."""
+    programs = []
+
+    def work(environment: dict[str, str]) -> Program:
+        programs.append(Program("work", DATABASE_URL=database, **environment))
+        return programs[-1]
+
+    yield work
+    for program in programs:
+        program.close()
+
+
+@contextlib.asynccontextmanager
+async def _sends_blocked(connect):
+    """Holds the table that the channel writes to, so that every send stays under way."""
+    async with connect() as holder, holder.transaction():
+        await holder.execute("lock table notifications.page_messages in exclusive mode")
+        yield holder
+
+
+async def _until_sending(connect, count: int) -> None:
+    """Waits until so many sends stand before the lock."""
+    async with connect() as connection, asyncio.timeout(60):
+        while True:
+            cursor = await connection.execute(
+                "select count(*) from pg_locks where not granted"
+                " and database = (select oid from pg_database where datname = current_database())"
+            )
+            if await cursor.fetchone() == (count,):
+                return
+            await asyncio.sleep(0.02)
+
+
+async def _in_thread(act, *arguments):
+    return await asyncio.to_thread(act, *arguments)
+
+
+async def test_killed_mid_send_the_row_comes_back_after_its_lease(connect, connection, rows, start):
+    """Another worker sends it as the second attempt, without anybody's help."""
+    [number] = await rows.add(connection)
+    victim = start(HASTY)
+    async with _sends_blocked(connect):
+        await _until_sending(connect, 1)
+        victim.process.kill()
+        await _in_thread(victim.ended)
+        assert (await rows.read(connection, number))["status"] == "processing"
+        await connection.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity"
+            " where query like 'insert into notifications.page_messages%%' and state = 'active'"
+        )
+    heir = start(HASTY)
+    await _in_thread(heir.until, "reap")
+    await _in_thread(heir.until, "settle")
+    row = await rows.read(connection, number)
+    assert (row["status"], row["attempts"]) == ("sent", 2)
+
+
+async def test_sigterm_finishes_what_runs_and_releases_the_rest(connect, connection, rows, start):
+    """Nothing is left to a lease that has to run out first."""
+    ids = await rows.add(connection, 4)
+    worker = start(PATIENT | {"WORKERS_CONCURRENCY": "1"})
+    async with _sends_blocked(connect):
+        await _until_sending(connect, 1)
+        worker.signal(signal.SIGTERM)
+        # The signal is handled while the send still stands before the lock.
+        assert worker.process.poll() is None
+    assert await _in_thread(worker.ended) == 0
+    found = [await rows.read(connection, n) for n in ids]
+    states = [(r["status"], r["attempts"], r["max_attempts"]) for r in found]
+    assert states == [("sent", 1, 5)] + [("pending", 1, 6)] * 3
+
+
+async def test_frozen_mid_send_its_late_write_is_refused(connect, connection, rows, start):
+    """Thawed, it finds that its row has gone to another, and says so."""
+    [number] = await rows.add(connection)
+    frozen = start(PATIENT)
+    async with _sends_blocked(connect):
+        await _until_sending(connect, 1)
+        frozen.signal(signal.SIGSTOP)
+    await rows.expire(connection)
+    await reap(connection)
+    [taken] = await rows.take(connection, holder="successor")
+    assert taken.attempt == 2
+    before = await rows.read(connection, number)
+    frozen.signal(signal.SIGCONT)
+    refusal = await _in_thread(frozen.until, "refuse")
+    assert (refusal["delivery"], refusal["attempt"], refusal["current_attempt"]) == (number, 1, 2)
+    assert await rows.read(connection, number) == before
+    frozen.signal(signal.SIGTERM)
+    assert await _in_thread(frozen.ended) == 0
+
+
+async def test_a_database_that_restarts_is_waited_for(connection, rows, start):
+    """Every connection is cut, and the worker goes on."""
+    worker = start(HASTY)
+    await _in_thread(worker.until, "start")
+    await rows.add(connection)
+    await _in_thread(worker.until, "settle")
+    await connection.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity"
+        " where datname = current_database() and pid <> pg_backend_pid()"
+        " and backend_type = 'client backend'"
+    )
+    [number] = await rows.add(connection)
+    await _in_thread(worker.until, "settle")
+    assert (await rows.read(connection, number))["status"] == "sent"
+    worker.signal(signal.SIGINT)
+    assert await _in_thread(worker.ended) == 0
