@@ -12,7 +12,8 @@ EXACT_COLOURS = 4096
 """A picture with no more colours than this is told colour by colour, not in cells."""
 
 _FINE_CELLS = 32 * 32 * 32
-_FINE = [value & 0xF8 for value in range(256)] * 3
+_ALL_BITS, _FINE_BITS = 0xFF, 0xF8
+_FINE = [value & _FINE_BITS for value in range(256)] * 3
 _BAND_PIXELS = 1 << 15
 
 _Seen = list[tuple[int, tuple[int, int, int]]]
@@ -64,23 +65,23 @@ def count_loop(image: Image.Image, progress: Progress) -> Counts:
     reds, greens, blues = [0] * 256, [0] * 256, [0] * 256
     cube = [0] * CELLS
     seen: dict[tuple[int, int, int], int] = {}
+    kept = _ALL_BITS
     width, height = image.size
     rows = max(1, _BAND_PIXELS // width)
     for top in range(0, height, rows):
         band = iter(image.crop((0, top, width, min(top + rows, height))).tobytes())
-        for pixel in zip(band, band, band, strict=True):
-            red, green, blue = pixel
+        for red, green, blue in zip(band, band, band, strict=True):
             reds[red] += 1
             greens[green] += 1
             blues[blue] += 1
             cube[red >> 4 << 8 | green >> 4 << 4 | blue >> 4] += 1
-            seen[pixel] = seen.get(pixel, 0) + 1
+            colour = red & kept, green & kept, blue & kept
+            seen[colour] = seen.get(colour, 0) + 1
+        if kept == _ALL_BITS and len(seen) > EXACT_COLOURS:
+            kept, seen = _FINE_BITS, _in_fine_cells(seen)
         progress(min(1.0, (top + rows) / height))
-    fine = len(seen) > EXACT_COLOURS
-    if fine:
-        seen = _in_fine_cells(seen)
     numbers = [(number, colour) for colour, number in seen.items()]
-    return Counts((reds, greens, blues), cube, _listed(numbers, fine=fine))
+    return Counts((reds, greens, blues), cube, _listed(numbers, fine=kept == _FINE_BITS))
 
 
 def _colours(image: Image.Image, limit: int) -> _Seen | None:
@@ -97,7 +98,7 @@ def _in_fine_cells(seen: dict[tuple[int, int, int], int]) -> dict[tuple[int, int
     """Sum up the colours of each fine cell under its lowest corner."""
     cells: dict[tuple[int, int, int], int] = {}
     for (red, green, blue), number in seen.items():
-        corner = red & 0xF8, green & 0xF8, blue & 0xF8
+        corner = red & _FINE_BITS, green & _FINE_BITS, blue & _FINE_BITS
         cells[corner] = cells.get(corner, 0) + number
     return cells
 

@@ -11,6 +11,7 @@ from PIL import Image
 
 from handlers.count import count_loop, count_vectorised
 from handlers.decode import Decoded, decode
+from handlers.errors import OutOfMemoryError
 from handlers.palette import palette
 from handlers.payload import Options, Pixels, read_options, read_source
 from handlers.registry import Payload, Progress, Result, task
@@ -28,11 +29,14 @@ def histogram(payload: Payload, progress: Progress) -> Result:
     ``payload`` holds ``image`` (a file's bytes) or ``rgba``, ``width``, ``height``, ``format`` and
     ``bytes`` (pixels that a browser decoded), and optionally ``max_side`` (1 to 8192, 1024),
     ``method`` (``vectorised`` or ``loop``) and ``colours`` (1 to 32, 8). Both methods give the
-    same numbers. Raises BadPayloadError and what ``decode`` and ``shrink`` document.
+    same numbers. Raises BadPayloadError, OutOfMemoryError, and what ``decode`` and ``shrink``
+    document.
     """
     options = read_options(payload)
-    source = read_source(payload)
-    return _histogram(source, options, progress)
+    try:
+        return _histogram(read_source(payload), options, progress)
+    except MemoryError as error:
+        raise OutOfMemoryError from error
 
 
 def _histogram(source: bytes | Pixels, options: Options, progress: Progress) -> Result:

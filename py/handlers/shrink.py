@@ -14,7 +14,7 @@ import sys
 from PIL import Image, ImageChops
 
 from handlers.decode import Decoded
-from handlers.errors import NoDecoderError, OutOfMemoryError
+from handlers.errors import NoDecoderError
 from handlers.sniff import TAKEN
 
 BACKGROUND = 255
@@ -32,18 +32,15 @@ def shrink(decoded: Decoded, max_side: int) -> Image.Image:
     """Give an RGB image whose sides are at most ``max_side``, and add the notes that apply.
 
     The decoded image is given up on the way: its memory is free afterwards. Raises NoDecoderError
-    for pixels that have no agreed range from black to white, OutOfMemoryError.
+    for pixels that have no agreed range from black to white.
     """
     image = decoded.image
     factor = -(-max(image.size) // max_side)
-    try:
-        if image.mode in _PLAIN and not image.has_transparency_data:
-            small = image if factor == 1 else image.reduce(factor)
-            small = small.convert("RGB") if small.mode != "RGB" else small
-        else:
-            small = _in_bands(decoded, factor)
-    except MemoryError as error:
-        raise OutOfMemoryError from error
+    if image.mode in _PLAIN and not image.has_transparency_data:
+        small = image if factor == 1 else image.reduce(factor)
+        small = small.convert("RGB") if small.mode != "RGB" else small
+    else:
+        small = _in_bands(decoded, factor)
     if small is not image:
         image.close()
     return small
