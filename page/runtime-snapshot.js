@@ -76,6 +76,18 @@ export async function checkSnapshot(snapshot, record) {
 }
 
 /**
+ * Checks, before there is a module, that Pyodide is about to restore a snapshot: it then leaves out
+ * the interpreter's own start.
+ * @param {{noInitialRun?: boolean}} settings what Pyodide hands to Emscripten
+ * @throws {Error} when it is not
+ */
+export function checkSettings({ noInitialRun }) {
+  if (!noInitialRun) {
+    throw new Error("this Pyodide does not restore snapshots");
+  }
+}
+
+/**
  * The part of the snapshot that Pyodide must see.
  * @param {ArrayBuffer} snapshot
  * @param {SnapshotRecord} record

@@ -9,7 +9,7 @@
 import { Downloads } from "./runtime-files.js";
 import { lending } from "./runtime-lend.js";
 import { runner } from "./runtime-run.js";
-import { checkSnapshot, headOf, linkLibraries } from "./runtime-snapshot.js";
+import { checkSettings, checkSnapshot, headOf, linkLibraries } from "./runtime-snapshot.js";
 
 /** @import { BootConfig, BootReport, Stage } from "./protocol.js" */
 /** @import { Manifest } from "./runtime-files.js" */
@@ -175,7 +175,8 @@ async function restore(steps, record) {
     loadPyodide({
       ...options(steps),
       _loadSnapshot: headOf(snapshot, record),
-      createPyodideModule: async (/** @type {unknown} */ settings) => {
+      createPyodideModule: async (/** @type {{noInitialRun?: boolean}} */ settings) => {
+        checkSettings(settings);
         /** @type {LinkedModule} */
         const module = await create(settings);
         await linkLibraries(module, snapshot, record, modules);

@@ -1,0 +1,93 @@
+/**
+ * What the boot's tests do in the page: run tasks on one of both threads and describe the answers
+ * in plain JSON.
+ */
+
+/**
+ * Boots a worker and sends it all tasks at once, before it can be ready.
+ * @param {{assets: string, config: object, runs?: {task: string, payload: unknown}[]}} options
+ * @returns {Promise<object[]>} the messages, described, until every task is answered or the worker
+ *   has given up
+ */
+export function inWorker({ assets, config, runs = [] }) {
+  const worker = new Worker(`${assets}worker.js`, { type: "module" });
+  worker.postMessage({ type: "boot", config });
+  for (const [id, { task, payload }] of runs.entries()) {
+    worker.postMessage({ type: "run", id, task, payload: withBytes(payload) });
+  }
+  return new Promise((resolve, reject) => {
+    const messages = [];
+    const open = new Set(runs.keys());
+    worker.onerror = (event) => reject(new Error(event.message || "the worker did not load"));
+    worker.onmessage = ({ data }) => {
+      messages.push(describe(data));
+      if (data.type === "done" || data.type === "failed") {
+        open.delete(data.id);
+      }
+      const over = data.type === "boot-failed" || data.type === "fatal";
+      if (over || (open.size === 0 && messages.some(({ type }) => type === "ready"))) {
+        worker.terminate();
+        resolve(messages);
+      }
+    };
+  });
+}
+
+/**
+ * The same on the main thread; answers look like the worker's messages.
+ * @param {{assets: string, config: object, runs?: {task: string, payload: unknown}[]}} options
+ */
+export async function onMain({ assets, config, runs = [] }) {
+  const { bootRuntime } = await import(`${assets}page/runtime.js`);
+  const { errorToMessage } = await import(`${assets}page/protocol.js`);
+  const messages = [];
+  const stage = (data) => messages.push({ type: "stage", ...data });
+  try {
+    const runtime = await bootRuntime(config, stage);
+    messages.push({ type: "ready", tasks: runtime.tasks, boot: runtime.boot });
+    for (const [id, { task, payload }] of runs.entries()) {
+      const progress = (value) => messages.push({ type: "progress", id, value });
+      try {
+        const result = await runtime.run(task, withBytes(payload), progress);
+        messages.push(describe({ type: "done", id, result }));
+      } catch (error) {
+        messages.push({ type: "failed", id, error: errorToMessage(error) });
+      }
+    }
+  } catch (error) {
+    messages.push({ type: "boot-failed", error: errorToMessage(error) });
+  }
+  return messages;
+}
+
+/** Turns `{bytes: [...]}` into a Uint8Array, at any depth. */
+function withBytes(value) {
+  if (Array.isArray(value?.bytes)) {
+    return new Uint8Array(value.bytes);
+  }
+  if (Array.isArray(value)) {
+    return value.map(withBytes);
+  }
+  if (value !== null && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withBytes(inner)]));
+  }
+  return value;
+}
+
+/** Shows undefined and typed arrays in JSON. */
+function describe(value) {
+  if (value === undefined) {
+    return { undefined: true };
+  }
+  if (ArrayBuffer.isView(value)) {
+    const { byteLength } = value.buffer;
+    return { array: value.constructor.name, values: [...value.subarray(0, 8)], byteLength };
+  }
+  if (Array.isArray(value)) {
+    return value.map(describe);
+  }
+  if (value !== null && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, describe(inner)]));
+  }
+  return value;
+}

@@ -1,0 +1,274 @@
+"""Booting Python on both threads, both ways, and what happens when a file is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from handlers import canonical_json, run
+from tests.corpus import small
+from tests.e2e.boot_bench import BootBench, histogram_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+THREADS = ("inWorker", "onMain")
+SAMPLES = small()
+PNG = SAMPLES["rgb.png"].data
+MISSING = r"Failed to load resource: .*404"
+
+
+def replace(file: Path, content: bytes) -> None:
+    """Put other content in the place of a file that shares its content with another."""
+    file.unlink()
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("path", ["snapshot", "plain"])
+@pytest.mark.parametrize("thread", THREADS)
+def test_every_exact_sample_gives_what_cpython_gives(
+    boot_bench: BootBench, thread: str, path: str
+) -> None:
+    """Both threads and both ways give the numbers that the server gives."""
+    exact = [sample.data for sample in SAMPLES.values() if sample.exact]
+
+    session = boot_bench.start(thread, *map(histogram_of, exact), plain=path == "plain")
+
+    assert session.boot["boot"]["path"] == path
+    assert session.boot["boot"]["fallback"] is None
+    for data, result in zip(exact, session.results, strict=True):
+        assert canonical_json(result) == canonical_json(run("histogram", {"image": data}))
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_no_sample_needs_a_file_that_the_snapshot_lacks(boot_bench: BootBench, thread: str) -> None:
+    """The snapshot holds every module that counting any kind of picture imports."""
+    files = [sample.data for sample in SAMPLES.values()]
+
+    session = boot_bench.start(thread, *map(histogram_of, files))
+
+    assert len(session.results) == len(files)
+    assert not [url for url in boot_bench.requests if url.endswith((".whl", ".zip"))]
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_ready_names_the_tasks_versions_and_stages(boot_bench: BootBench, thread: str) -> None:
+    """The report of a boot says what can be run, with what, and where the time went."""
+    ready = boot_bench.start(thread).boot
+
+    assert "histogram" in ready["tasks"]
+    assert ready["boot"]["versions"] == {
+        "pyodide": "314.0.4",
+        "python": "3.14.2",
+        "numpy": "2.4.3",
+        "pillow": "12.2.0",
+    }
+    assert [stage["name"] for stage in ready["boot"]["stages"]] == [
+        "compile",
+        "interpreter",
+        "handlers",
+    ]
+
+
+@pytest.mark.parametrize("path", ["snapshot", "plain"])
+@pytest.mark.parametrize("thread", THREADS)
+def test_download_counts_every_byte_up_to_the_total(
+    boot_bench: BootBench, thread: str, path: str
+) -> None:
+    """Progress never goes back and ends at the total that it promised."""
+    session = boot_bench.start(thread, plain=path == "plain")
+
+    counts = [stage for stage in session.of("stage") if stage["name"] == "download"]
+    bytes_here = [stage["bytes"] for stage in counts]
+    assert bytes_here == sorted(bytes_here)
+    assert len({stage["total"] for stage in counts}) == 1
+    assert bytes_here[-1] == counts[-1]["total"]
+    assert len(counts) > 10
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_nothing_of_micropip_is_on_the_way_to_ready(boot_bench: BootBench, thread: str) -> None:
+    """Packages are resolved when the runtime is built, not when it boots."""
+    boot_bench.start(thread, plain=True)
+
+    names = [url.rsplit("/", 1)[-1] for url in boot_bench.requests]
+    assert "pyodide.asm.wasm" in names
+    assert not [name for name in names if re.search("micropip|packaging|pyodide-lock", name)]
+
+
+def test_tasks_sent_before_ready_are_answered(boot_bench: BootBench) -> None:
+    """What a page sends before the worker is ready is not lost."""
+    runs = [("probe-echo", {"value": number}) for number in range(5)]
+
+    session = boot_bench.start("inWorker", *runs)
+
+    assert session.results == [0, 1, 2, 3, 4]
+    types = [message["type"] for message in session.messages]
+    assert types.index("ready") < types.index("done")
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_two_restored_interpreters_have_other_random_numbers(
+    boot_bench: BootBench, thread: str
+) -> None:
+    """Interpreters that come from one snapshot do not share their random seed."""
+    numbers = {boot_bench.start(thread, ("probe-random", {})).results[0] for _ in range(2)}
+
+    assert len(numbers) == 2
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_late_import_brings_the_files(boot_bench: BootBench, thread: str) -> None:
+    """A module that is not in the snapshot is imported all the same; its files are fetched once."""
+    session = boot_bench.start(thread, ("probe-late-import", {}), ("probe-late-import", {}))
+
+    assert session.results == [[1.0, 4.0]] * 2
+    values = [message["value"] for message in session.of("progress")]
+    assert all(value == 0.5 for value in values)
+    assert sum(url.endswith("python_stdlib.zip") for url in boot_bench.requests) == 1
+
+
+def flip(content: bytes) -> bytes:
+    """Change one bit in the middle."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+DAMAGES = {
+    "one bit": ("snapshot.bin", flip, "sum is wrong"),
+    "cut": ("snapshot.bin", lambda content: content[:-1], "instead of"),
+    "longer": ("snapshot.bin", lambda content: content + b"\0", "longer than"),
+    "no growMemory": (
+        "pyodide.asm.mjs",
+        lambda content: content.replace(b'Module["growMemory"]=growMemory;', b""),
+        "no growMemory",
+    ),
+    "no snapshot option": (
+        "pyodide.mjs",
+        lambda content: content.replace(b"_loadSnapshot", b"_xoadSnapshot"),
+        "does not restore snapshots",
+    ),
+    "other version": (
+        "runtime.json",
+        lambda content: content.replace(b'"pyodide":"314.0.4"', b'"pyodide":"314.0.3"'),
+        "is for Pyodide 314.0.3",
+    ),
+    "other addresses": (
+        "runtime.json",
+        lambda content: re.sub(rb'"ownSymbols":-?\d+', b'"ownSymbols":1', content),
+        "other addresses",
+    ),
+    "library is not WebAssembly": (
+        "PIL._imaging.wasm",
+        lambda _content: b"<!doctype html>",
+        "PIL._imaging.wasm could not be loaded",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("thread", THREADS)
+def test_snapshot_that_does_not_fit_leads_to_the_plain_boot(
+    damaged_bench: BootBench, thread: str, damage: str
+) -> None:
+    """Whatever is wrong with the snapshot or with what it relies on, Python boots and says why."""
+    name, change, reason = DAMAGES[damage]
+    file = damaged_bench.folder / name
+    content = file.read_bytes()
+    changed = change(content)
+    assert changed != content
+    replace(file, changed)
+
+    session = damaged_bench.start(thread, histogram_of(PNG))
+
+    assert session.boot["boot"]["path"] == "plain"
+    assert reason in session.boot["boot"]["fallback"]
+    [result] = session.results
+    assert canonical_json(result) == canonical_json(run("histogram", {"image": PNG}))
+
+
+@pytest.mark.complaints(MISSING)
+@pytest.mark.parametrize(
+    "name",
+    ["runtime.json", "pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"],
+)
+@pytest.mark.parametrize("thread", THREADS)
+def test_missing_file_fails_the_boot_and_is_named(
+    damaged_bench: BootBench, thread: str, name: str
+) -> None:
+    """A file without which nothing works ends the boot with its name."""
+    (damaged_bench.folder / name).unlink()
+
+    session = damaged_bench.start(thread, plain=True)
+
+    assert session.boot["type"] == "boot-failed"
+    assert name in session.boot["error"]["message"]
+
+
+@pytest.mark.complaints(MISSING)
+@pytest.mark.parametrize("thread", THREADS)
+def test_missing_snapshot_leads_to_the_plain_boot(damaged_bench: BootBench, thread: str) -> None:
+    """The snapshot is not needed."""
+    (damaged_bench.folder / "snapshot.bin").unlink()
+
+    boot = damaged_bench.start(thread).boot["boot"]
+
+    assert boot["path"] == "plain"
+    assert "snapshot.bin could not be loaded: 404" in boot["fallback"]
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_page_of_a_host_instead_of_wasm_fails_the_boot(
+    damaged_bench: BootBench, thread: str
+) -> None:
+    """A host that answers with a page of its own is told apart from the file."""
+    replace(damaged_bench.folder / "pyodide.asm.wasm", b"<!doctype html><title>Sorry</title>")
+
+    session = damaged_bench.start(thread)
+
+    assert session.boot["type"] == "boot-failed"
+    assert "pyodide.asm.wasm could not be loaded" in session.boot["error"]["message"]
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_boot_has_a_time_limit_of_its_own(boot_bench: BootBench, thread: str) -> None:
+    """A boot that hangs ends."""
+    session = boot_bench.start(thread, timeout=1)
+
+    assert session.boot["type"] == "boot-failed"
+    assert session.boot["error"]["message"] == "Python did not start within 1 ms"
+
+
+def test_module_and_snapshot_that_the_page_has_are_not_fetched_again(
+    boot_bench: BootBench,
+) -> None:
+    """A page can compile and fetch once and boot many workers from that."""
+    answers: Any = boot_bench.page.evaluate(
+        """async ([assets, base]) => {
+          const {inWorker} = await import("/harness/harness.js");
+          const module = await WebAssembly.compileStreaming(fetch(base + "pyodide.asm.wasm"));
+          const snapshot = await (await fetch(base + "snapshot.bin")).arrayBuffer();
+          const config = {runtimeURL: base, module, snapshot};
+          const options = {assets, config, runs: [{task: "probe-echo", payload: {value: 7}}]};
+          return [await inWorker(options), await inWorker(options)];
+        }""",
+        [f"{boot_bench.origin}{boot_bench.assets}", f"{boot_bench.origin}{boot_bench.runtime}"],
+    )
+
+    for messages in answers:
+        assert messages[-1]["result"] == 7
+    names = [url.rsplit("/", 1)[-1] for url in boot_bench.requests]
+    assert names.count("pyodide.asm.wasm") == 1
+    assert names.count("snapshot.bin") == 1
+
+
+def test_manifest_lists_every_file(probe_runtime: Path) -> None:
+    """The manifest lists every file with its size."""
+    manifest = json.loads((probe_runtime / "runtime.json").read_text())
+
+    sizes = {path.name: path.stat().st_size for path in probe_runtime.iterdir()}
+    del sizes["runtime.json"]
+    assert manifest["files"] == sizes

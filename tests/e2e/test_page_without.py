@@ -1,0 +1,104 @@
+"""The page where something is missing: scripts, a server, WebAssembly, the network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.e2e.conftest import CHROMIUM, FLAGS, Complaints, Serve, Site
+from tests.e2e.photo_run import NOTHING, cell, press
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NO_BACKEND = r"Failed to load resource.*404.*/api/"
+
+
+def test_without_javascript_everything_can_be_read(
+    browser: Browser, serve: Serve, site: Site
+) -> None:
+    """Prose, terms and notices are there; what needs a script is not shown."""
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(serve({"/": site.folder}))
+    for heading in page.locator("h1, h2").all():
+        assert heading.is_visible()
+    assert page.locator("noscript .notice").first.is_visible()
+    assert page.locator("#glossary dd").last.is_visible()
+    assert not page.locator("[data-run]").first.is_visible()
+    page.locator("#language-switch").click()
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+    page.close()
+
+
+@pytest.mark.complaints(NO_BACKEND)
+def test_without_a_server_the_queue_section_says_so_within_three_seconds(
+    page: Page, serve: Serve, site: Site
+) -> None:
+    """A static host has no queue; the section explains what it would show."""
+    page.goto(serve({"/": site.folder}))
+    expect(page.locator("#queue-absent")).to_be_visible(timeout=3000)
+    expect(page.locator("#queue-mode")).to_have_text("Kein Server: diese Seite steht allein.")
+    expect(page.locator("#queue-live")).to_be_hidden()
+
+
+@pytest.mark.complaints(NO_BACKEND)
+def test_below_a_sub_path(page: Page, serve: Serve, site: Site) -> None:
+    """Every address on the page is relative, so it works at any path."""
+    page.goto(serve({"/some/where/": site.folder}) + "some/where/en/")
+    expect(page.locator("#photo-samples img").first).to_be_visible()
+    press(page, "worker")
+    assert cell(page, "digest", "worker") != NOTHING
+
+
+@pytest.fixture
+def without_webassembly() -> Iterator[Browser]:
+    """Chromium with WebAssembly switched off."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[*FLAGS, "--js-flags=--noexpose-wasm"]
+        )
+        yield chromium
+        chromium.close()
+
+
+def test_without_webassembly_a_sentence_says_so(
+    without_webassembly: Browser, serve: Serve, site: Site
+) -> None:
+    """The page names what is missing, and throws nothing."""
+    complaints = Complaints([NO_BACKEND])
+    page = without_webassembly.new_page()
+    page.on("console", complaints.on_console)
+    page.on("pageerror", lambda error: complaints.seen.append(str(error)))
+    page.goto(serve({"/": site.folder}))
+    expect(page.locator("#missing")).to_contain_text("WebAssembly")
+    expect(page.locator("[data-run=main]").first).to_be_disabled()
+    assert complaints.unexpected() == []
+
+
+@pytest.mark.complaints(NO_BACKEND)
+def test_without_module_workers_a_sentence_says_so(page: Page, serve: Serve, site: Site) -> None:
+    """A browser that ignores the type of a worker is told apart by never reading it."""
+    page.add_init_script(
+        "window.Worker = class { terminate() {} constructor(url) { this.url = url; } };"
+    )
+    page.goto(serve({"/": site.folder}))
+    expect(page.locator("#missing")).to_contain_text("Worker aus Modulen")
+
+
+@pytest.mark.complaints(NO_BACKEND, "net::ERR_INTERNET_DISCONNECTED")
+def test_after_the_first_visit_it_works_offline(page: Page, serve: Serve, site: Site) -> None:
+    """Page and Python come from what the service worker kept, in both languages, isolated."""
+    page.goto(serve({"/": site.folder}))
+    press(page, "worker")
+    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    # Python was fetched before the service worker was in charge; a second visit is kept whole.
+    page.reload()
+    press(page, "worker")
+    page.context.set_offline(True)
+    page.goto(page.url + "en/")
+    expect(page.locator("h1")).to_contain_text("Three things")
+    press(page, "worker")
+    assert cell(page, "digest", "worker") != NOTHING
+    assert page.evaluate("crossOriginIsolated") is True
