@@ -6,7 +6,6 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -22,7 +21,7 @@ TEMPLATE = "migrated"
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The connection string of a PostgreSQL that runs for the whole session."""
-    folder: Path = tmp_path_factory.mktemp("data")
+    folder = tmp_path_factory.mktemp("data")
     with embedded_postgres(folder) as conninfo:
         with psycopg.connect(conninfo, autocommit=True) as connection:
             # Making and dropping a database for each test is most of the time otherwise.

@@ -94,3 +94,16 @@ async def test_a_site_that_was_not_built_says_so(tmp_path, module_database):
         response = await client.get("/")
         assert (response.status_code, "make site" in response.text) == (503, True)
         assert (await client.get("/api/livez")).status_code == 200
+
+
+async def test_a_site_built_anew_is_noticed(tmp_path, module_database):
+    """No restart, and no file served with the length of its predecessor."""
+    folder = tmp_path / "site"
+    settings = Settings(site=folder, DATABASE_URL=module_database)
+    async with listening(create_app(settings, module_database)) as client:
+        assert (await client.get("/")).status_code == 503
+        folder.mkdir()
+        (folder / "index.html").write_text("short")
+        assert (await client.get("/")).text == "short"
+        (folder / "index.html").write_text("and now much longer")
+        assert (await client.get("/")).text == "and now much longer"
