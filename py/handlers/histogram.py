@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import PIL
 from PIL import Image
 
@@ -80,8 +81,7 @@ def _histogram(source: bytes | Pixels, options: Options, progress: Progress) -> 
         "stages": stages,
         "runtime": {
             "python": platform.python_version(),
-            # nothing here imports it; None unless something else in the process has
-            "numpy": getattr(sys.modules.get("numpy"), "__version__", None),
+            "numpy": np.__version__,
             "pillow": PIL.__version__,
             "platform": sys.platform,
         },

@@ -3,26 +3,26 @@
 The cells that occur are split into boxes, one cut at a time, always where a cut lowers the spread
 of colours most. A cell's say grows with the square root of its count: a small sun over a large sea
 then gets a swatch, though the shares are those of the real counts. A swatch is the mean of the
-colours in its box. Boxes don't overlap, so no two swatches are equal, and integers make every
+pixels in its box. Boxes don't overlap, so no two swatches are equal, and integers make every
 machine choose the same.
 """
 
 from dataclasses import dataclass
 from math import isqrt
 
-from handlers.count import Colour, Counts
+from handlers.count import Counts
 
 _AXIS_WEIGHTS = (3, 4, 2)
 """How strongly the eye tells red, green and blue apart, roughly."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Cell:
-    """One occupied cell of the cube: its place (0 to 15 on each axis), its say, its colours."""
+    """One occupied cell: its place in the cube (0 to 15 on each axis) and its say."""
 
+    index: int
     place: tuple[int, int, int]
     weight: int
-    colours: list[Colour]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,13 @@ def palette(counts: Counts, colours: int) -> list[dict[str, object]]:
     There are fewer when fewer cells occur. Each swatch has ``hex``, ``rgb``, ``count`` and
     ``share`` (rounded to 6 digits); equal counts are in order of ``hex``.
     """
-    boxes = [_cells(counts)]
+    boxes = [
+        [
+            _Cell(index, (index >> 8, index >> 4 & 15, index & 15), isqrt(count << 8))
+            for index, count in enumerate(counts.cube)
+            if count
+        ]
+    ]
     cuts = [_best_cut(boxes[0])]
     while len(boxes) < colours:
         widest = max(range(len(boxes)), key=lambda box: cuts[box].gain)
@@ -53,7 +59,7 @@ def palette(counts: Counts, colours: int) -> list[dict[str, object]]:
         cuts[widest] = _best_cut(boxes[widest])
         cuts.append(_best_cut(boxes[-1]))
     total = sum(counts.cube)
-    swatches = [_swatch(box, total) for box in boxes]
+    swatches = [_swatch(counts, box, total) for box in boxes]
     return sorted(swatches, key=_rank)
 
 
@@ -85,26 +91,12 @@ def _best_cut(box: list[_Cell]) -> _Cut:
     return best
 
 
-def _cells(counts: Counts) -> list[_Cell]:
-    """Give the cells that occur, each with the colours in it."""
-    cells: dict[tuple[int, int, int], _Cell] = {}
-    for colour in counts.colours:
-        red, green, blue = colour.doubled
-        place = red >> 5, green >> 5, blue >> 5
-        if place not in cells:
-            count = counts.cube[place[0] << 8 | place[1] << 4 | place[2]]
-            cells[place] = _Cell(place, isqrt(count << 8), [])
-        cells[place].colours.append(colour)
-    return list(cells.values())
-
-
-def _swatch(box: list[_Cell], total: int) -> dict[str, object]:
+def _swatch(counts: Counts, box: list[_Cell], total: int) -> dict[str, object]:
     """Describe the pixels of one box by their mean colour, rounded half up."""
-    colours = [colour for cell in box for colour in cell.colours]
-    count = sum(colour.count for colour in colours)
+    count = sum(counts.cube[cell.index] for cell in box)
     rgb = [
-        (sum(colour.doubled[channel] * colour.count for colour in colours) + count) // (2 * count)
-        for channel in range(3)
+        (2 * sum(channel[cell.index] for cell in box) + count) // (2 * count)
+        for channel in counts.sums
     ]
     share = round(count / total, 6)
     return {

@@ -9,9 +9,8 @@ The orientation moves pixels but changes none, and counting does not ask where a
 nothing is turned here; only the sizes are named for the upright picture.
 """
 
-import sys
-
-from PIL import Image, ImageChops
+import numpy as np
+from PIL import Image
 
 from handlers.decode import Decoded
 from handlers.errors import NoDecoderError
@@ -74,22 +73,13 @@ def _to_rgb(decoded: Decoded, band: Image.Image) -> Image.Image:
 
 def _from_sixteen_bit(decoded: Decoded, band: Image.Image) -> Image.Image:
     """Keep the upper 8 of 16 bits of grey, as Pillow does for colour."""
-    big_end_first = band.mode == "I;16B" or (band.mode == "I;16N" and sys.byteorder == "big")
-    values = band.tobytes()
-    upper, lower = (values[0::2], values[1::2]) if big_end_first else (values[1::2], values[0::2])
-    grey = Image.frombytes("L", band.size, upper)
+    values = np.asarray(band)
+    grey = Image.fromarray((values >> 8).astype(np.uint8))
     clear = band.info.get("transparency")
-    if not isinstance(clear, int):
-        return grey.convert("RGB")
-    alpha = ImageChops.lighter(
-        _differs(grey, clear >> 8), _differs(Image.frombytes("L", band.size, lower), clear & 0xFF)
-    )
-    return _over_white(decoded, Image.merge("RGBA", (grey, grey, grey, alpha)))
-
-
-def _differs(grey: Image.Image, value: int) -> Image.Image:
-    """Give 0 where a grey picture has ``value`` and 255 elsewhere."""
-    return grey.point([0 if level == value else 255 for level in range(256)])
+    if isinstance(clear, int):
+        alpha = Image.fromarray(np.where(values == clear, 0, 255).astype(np.uint8))
+        return _over_white(decoded, Image.merge("RGBA", (grey, grey, grey, alpha)))
+    return grey.convert("RGB")
 
 
 def _over_white(decoded: Decoded, band: Image.Image) -> Image.Image:
