@@ -54,10 +54,10 @@ def test_below_a_sub_path(page: Page, serve: Serve, site: Site) -> None:
 
 @pytest.fixture
 def without_webassembly() -> Iterator[Browser]:
-    """Chromium with WebAssembly switched off."""
+    """Chromium with WebAssembly switched off, as its mode without a compiler has it."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=[*FLAGS, "--js-flags=--noexpose-wasm"]
+            executable_path=CHROMIUM, args=[*FLAGS, "--js-flags=--jitless"]
         )
         yield chromium
         chromium.close()
