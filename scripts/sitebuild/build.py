@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,15 +56,16 @@ def build(place: Place, *, base: str, say: Callable[[str], None]) -> None:
     with tempfile.TemporaryDirectory(dir=place.temporary) as name:
         new = Path(name) / "site"
         new.mkdir()
-        say("samples")
-        samples = make_samples(place)
+        say("samples and runtime")
+        with ThreadPoolExecutor() as pool:  # each is a program of its own
+            painting, making = pool.submit(make_samples, place), pool.submit(make_runtime, place)
+            samples, made = painting.result(), making.result()
         if samples is None:
             say("skipped the samples: scripts/samples.py is not there")
-        assets = _assets(place, words, samples, new)
-        say("runtime")
-        runtime = _runtime(place, new)
-        if not runtime:
+        if made is None:
             say("skipped the runtime: scripts/runtime/build.mjs is not there")
+        assets = _assets(place, words, samples, new)
+        runtime = _runtime(made, new)
         say("pages")
         build_id = _build_id(source, page_words["en"], assets, runtime)
         _pages(source, page_words["en"], new, (assets, runtime, build_id))
@@ -102,8 +104,7 @@ def _assets(place: Place, words: dict[str, Words], samples: Path | None, new: Pa
     return f"assets/{name}/"
 
 
-def _runtime(place: Place, new: Path) -> str:
-    made = make_runtime(place)
+def _runtime(made: Path | None, new: Path) -> str:
     if made is None:
         return ""
     name = hash_of_folder(made)

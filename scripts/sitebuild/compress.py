@@ -1,7 +1,6 @@
 """Compressed twins beside the files of the site.
 
-Brotli at its best takes half a minute for the interpreter alone, so a twin is made once for each
-content and kept in the cache.
+Brotli takes its time, so a twin is made once for each content and kept in the cache.
 """
 
 from __future__ import annotations
@@ -38,9 +37,10 @@ _PACKED = frozenset(
     ]
 )
 _SMALLEST = 1024
-# Above this size (the memory snapshot, made anew with each change of the handlers) the last five
-# percent would cost most of a minute.
-_BEST_UP_TO = 12_000_000
+# How hard to try, by size: at the best level the interpreter (10 MB) takes a minute for another
+# tenth, and the memory snapshot, made anew with each change of the handlers, longer still.
+_LEVELS = ((4_000_000, 11, 9), (12_000_000, 9, 9))
+_LEVELS_ABOVE = (6, 6)
 _WORTHWHILE = 0.95
 
 
@@ -73,12 +73,18 @@ def _twin(path: Path, cache: Path, suffix: str, packer: Callable[[bytes], bytes]
         shutil.copyfile(kept, path.with_name(path.name + suffix))
 
 
+def _levels(content: bytes) -> tuple[int, int]:
+    """Return the levels of Brotli and of gzip for a file of this size."""
+    for largest, brotli_level, gzip_level in _LEVELS:
+        if len(content) <= largest:
+            return brotli_level, gzip_level
+    return _LEVELS_ABOVE
+
+
 def _brotli(content: bytes) -> bytes:
-    quality = 11 if len(content) <= _BEST_UP_TO else 6
-    packed: bytes = brotli.compress(content, quality=quality, lgwin=24)
+    packed: bytes = brotli.compress(content, quality=_levels(content)[0], lgwin=24)
     return packed
 
 
 def _gzip(content: bytes) -> bytes:
-    level = 9 if len(content) <= _BEST_UP_TO else 6
-    return gzip.compress(content, compresslevel=level, mtime=0)
+    return gzip.compress(content, compresslevel=_levels(content)[1], mtime=0)
