@@ -76,8 +76,9 @@ def embedded_postgres(data_dir: Path) -> Iterator[str]:
     with (data_dir / "postgres.users").open("a") as users:
         with _critical(data_dir):
             fcntl.flock(users, fcntl.LOCK_SH)
-            conninfo = cluster.ensure_running()
         try:
+            with _critical(data_dir):
+                conninfo = cluster.ensure_running()
             yield conninfo
         finally:
             with _critical(data_dir):

@@ -56,10 +56,13 @@ async def _serve(
         server.force_exit = True
         worker.kill()
 
-    async with stop_on_signal(at_once) as stop, asyncio.TaskGroup() as group:
-        group.create_task(server.serve_until(stop, listener))
-        if with_worker:
-            group.create_task(worker.run(stop))
+    async with stop_on_signal(at_once) as stop:
+        beside = asyncio.create_task(worker.run(stop)) if with_worker else None
+        await server.serve_until(stop, listener)
+        if beside is not None:
+            await beside
+    if not server.started:
+        raise WorkersError("The server could not start; the log says why.")
 
 
 class _Server(uvicorn.Server):
@@ -79,12 +82,12 @@ class _Server(uvicorn.Server):
             log.info("ready at %s", self._url, extra={"action": "ready", "url": self._url})
 
     async def serve_until(self, stop: asyncio.Event, listener: socket.socket) -> None:
-        """Serves until `stop` is set, and sets it if the server cannot start."""
-        async with _on_set(stop, self._leave):
-            await self.serve(sockets=[listener])
-        stop.set()
-        if not self.started:
-            raise WorkersError("The server could not start; the log says why.")
+        """Serves until `stop` is set; sets it when it ends by itself, or cannot even start."""
+        try:
+            async with _on_set(stop, self._leave):
+                await self.serve(sockets=[listener])
+        finally:
+            stop.set()
 
     def _leave(self) -> None:
         self.should_exit = True

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from server.app import create_app
 from server.cli import app
-from server.settings import Settings
+from server.errors import SettingsError
+from server.settings import Settings, load_settings
 from tests.server.conftest import listening
 from tests.server.program import Program, run
 
@@ -57,12 +58,23 @@ def test_a_lease_that_a_send_can_outlive_is_refused_at_start():
         ("WORKERS_LAB", "maybe"),
     ],
 )
-def test_a_wrong_setting_is_named(name, value):
+def test_a_wrong_setting_is_named(name, value, monkeypatch):
     """By the variable that somebody has to change."""
-    refused = run("depth", **{name: value})
-    assert refused.returncode == 2
-    assert name in refused.stderr
-    assert "Traceback" not in refused.stderr
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=name) as caught:
+        load_settings()
+    assert caught.value.exit_code == 2
+
+
+def test_settings_come_from_the_environment(monkeypatch):
+    """A list is separated by commas, and what is given on the command line wins."""
+    monkeypatch.setenv("WORKERS_BACKOFF_S", "1,2.5")
+    monkeypatch.setenv("WORKERS_PORT", "9000")
+    monkeypatch.setenv("DATABASE_URL", "postgresql:///mine")
+    settings = load_settings(port=9001, host=None)
+    assert settings.backoff_s == (1.0, 2.5)
+    assert (settings.port, settings.host) == (9001, "127.0.0.1")
+    assert settings.database_url == "postgresql:///mine"
 
 
 def test_a_database_that_cannot_be_reached_is_said_clearly():
