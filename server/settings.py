@@ -67,6 +67,11 @@ class Settings(BaseSettings):
             self.policy()
         except ConfigurationError as error:
             raise ValueError(str(error)) from error
+        if self.page_send_s >= self.send_timeout_s:
+            raise ValueError(
+                f"page_send_s ({self.page_send_s:g} s) must be less than send_timeout_s "
+                f"({self.send_timeout_s:g} s), or no send to the page would ever succeed"
+            )
         return self
 
     def policy(self) -> Policy:
