@@ -62,6 +62,6 @@ async def _alternately(connection: Connection) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    most = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    most = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
     with tempfile.TemporaryDirectory() as folder, embedded_postgres(Path(folder)) as lent:
         asyncio.run(main(lent, [10_000, 100_000, most]))

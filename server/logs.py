@@ -17,7 +17,6 @@ def configure_logs(form: Literal["auto", "console", "json"], *, level: int = log
     people = form == "console" or (form == "auto" and sys.stderr.isatty())
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.ExtraAdder(),
-        _drop_colour_twin,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
@@ -37,7 +36,7 @@ def configure_logs(form: Literal["auto", "console", "json"], *, level: int = log
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for noisy in ("uvicorn.access", "psycopg.pool"):
+    for noisy in ("uvicorn", "uvicorn.error", "psycopg.pool"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     structlog.configure(
         processors=[*shared[1:], structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -45,11 +44,3 @@ def configure_logs(form: Literal["auto", "console", "json"], *, level: int = log
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
-
-
-def _drop_colour_twin(
-    _logger: object, _method: str, event: structlog.typing.EventDict
-) -> structlog.typing.EventDict:
-    """Uvicorn logs each message a second time, in colours."""
-    event.pop("color_message", None)
-    return event
