@@ -1,6 +1,6 @@
 import { byId, find } from "./element.js";
 import { FittedFigure } from "./fitted-figure.js";
-import { countNumbers, sameNumbers } from "./histogram-result.js";
+import { countNumbers, sameNumbers, totalMs } from "./histogram-result.js";
 import { span, times, whole } from "./numbers.js";
 import { svg } from "./svg.js";
 import { say } from "./text.js";
@@ -19,9 +19,6 @@ const PLACES = /** @type {const} */ (["main", "worker"]);
 const COLUMN = { main: 0, worker: 1 };
 /** Height of one thread's lines, in CSS pixels. */
 const ROW = 78;
-
-/** @param {HistogramResult} result */
-export const totalMs = (result) => result.stages.reduce((sum, stage) => sum + stage.ms, 0);
 
 /** @param {Partial<Record<Place, Run>>} runs at least one of them */
 export function drawComparison(runs) {

@@ -1,8 +1,9 @@
 /**
  * Measures the gaps between the frames that this thread manages to draw.
  *
- * A gap is the time between two calls of `requestAnimationFrame`, in milliseconds. The length
- * of a normal frame is not assumed to be 16.7 ms: it is the median of the recent gaps, so that
+ * A gap is the time between two callbacks of `requestAnimationFrame`, in milliseconds, by the
+ * clock and not by the frame's own time stamp: a frame that was due when the thread got stuck is
+ * drawn late and still bears the time at which it was due. The length of a normal frame is not assumed to be 16.7 ms: it is the median of the recent gaps, so that
  * a display of 120 Hz or a browser that saves power is judged by its own pace.
  *
  * @typedef {{gap: number, at: number, dropped: number}} Frame `gap` and `at` in ms, `dropped` in frames
@@ -73,9 +74,9 @@ export class FrameMeter {
     };
   }
 
-  /** @param {number} at */
-  #frame = (at) => {
+  #frame = () => {
     this.#request = requestAnimationFrame(this.#frame);
+    const at = performance.now();
     const previous = this.#last;
     this.#last = at;
     if (previous === 0) return;

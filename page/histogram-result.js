@@ -34,6 +34,13 @@ export function countNumbers(result) {
   return 3 * 256 + result.cube.length + result.palette.length * 5;
 }
 
+/**
+ * How long the stages took together, in ms.
+ *
+ * @param {HistogramResult} result
+ */
+export const totalMs = (result) => result.stages.reduce((sum, stage) => sum + stage.ms, 0);
+
 /** @param {HistogramResult} result */
 function numbersOf({ counted, bins, cube, palette }) {
   return JSON.stringify([

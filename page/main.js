@@ -7,7 +7,6 @@ import { connectQueue } from "./queue.js";
 import { connectStage } from "./stage.js";
 import { connectSwitches } from "./switches.js";
 import { loadWords, say, whenSpoken } from "./text.js";
-import { connectTransfer } from "./transfer.js";
 import { WorkerA } from "./worker-a.js";
 
 await loadWords();
@@ -21,7 +20,9 @@ connectQueue();
 const missing = missingFeatures();
 if (missing.length === 0) {
   new WorkerA(meter, presses).connect();
-  connectTransfer();
+  whenNear("transfer", () =>
+    import("./transfer.js").then(({ connectTransfer }) => connectTransfer()),
+  );
 } else {
   const notice = byId("missing", HTMLElement);
   notice.hidden = false;
@@ -34,3 +35,22 @@ if (missing.length === 0) {
 }
 
 keepForOffline();
+
+/**
+ * Runs `begin` once, when the reader comes near a section: what lies further down the page does
+ * not weigh on its first view.
+ *
+ * @param {string} id
+ * @param {() => void} begin
+ */
+function whenNear(id, begin) {
+  const observer = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      begin();
+    },
+    { rootMargin: "100%" },
+  );
+  observer.observe(byId(id, HTMLElement));
+}

@@ -1,4 +1,3 @@
-import { bootRuntime } from "./runtime.js";
 import { site } from "./site.js";
 import { bootWorker } from "./worker-thread.js";
 
@@ -23,9 +22,10 @@ export function runtimeOn(place, onStage) {
   const known = booted.get(place);
   if (known) return known;
   const config = { runtimeURL: site.runtime.href };
+  // The boot's own code is part of what waits for the first press.
   const booting =
     place === "main"
-      ? bootRuntime(config, onStage)
+      ? import("./runtime.js").then(({ bootRuntime }) => bootRuntime(config, onStage))
       : bootWorker(new URL("worker.js", site.assets), config, onStage);
   booted.set(place, booting);
   booting.catch(() => booted.delete(place));

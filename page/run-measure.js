@@ -39,8 +39,6 @@ export async function measureRun(meter, presses, work) {
   });
   try {
     if (!document.hidden) {
-      // The first of two frames may have been waiting behind other work, and bear its old time.
-      await nextFrame();
       await nextFrame();
       await pastPainting();
     }

@@ -1,4 +1,4 @@
-import { byId } from "./element.js";
+import { byId, find } from "./element.js";
 import { site } from "./site.js";
 import { currentLanguage, say, speak, whenSpoken } from "./text.js";
 
@@ -12,6 +12,7 @@ export function connectSwitches() {
 
 function connectLanguage() {
   const link = byId("language-switch", HTMLAnchorElement);
+  const icon = find(document, "link[rel=icon]", HTMLLinkElement);
   link.addEventListener("click", async (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -24,6 +25,8 @@ function connectLanguage() {
       location.assign(link.href);
       return;
     }
+    // The address of the page changes below it; its icon is to stay the one it has.
+    icon.setAttribute("href", icon.href);
     history.replaceState(
       null,
       "",

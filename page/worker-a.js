@@ -1,10 +1,9 @@
 import { announce } from "./announcer.js";
 import { bitmapOf, decodeInBrowser } from "./browser-decode.js";
-import { drawComparison, totalMs } from "./comparison.js";
 import { byId, find } from "./element.js";
 import { log } from "./event-log.js";
 import { sentenceFor } from "./failure.js";
-import { drawHistogram, drawPalette } from "./histogram-figure.js";
+import { totalMs } from "./histogram-result.js";
 import { size, span } from "./numbers.js";
 import { connectPhotoPicker, currentPhoto, whenPhotoChanges } from "./photo.js";
 import { runtimeOn } from "./places.js";
@@ -71,7 +70,7 @@ export class WorkerA {
         maxSide: chosenSide(),
       };
       this.#shown = result;
-      this.#show();
+      await this.#show();
       const sentence = say(`status.done.${place}`, {
         total: span(totalMs(result)),
         gap: span(measure.longestGap),
@@ -110,8 +109,9 @@ export class WorkerA {
     }
   }
 
-  #show() {
+  async #show() {
     if (!this.#shown) return;
+    const [{ drawComparison }, { drawHistogram, drawPalette }] = await figures();
     drawComparison(this.#runs);
     byId("result", HTMLElement).hidden = false;
     drawHistogram(this.#shown);
@@ -171,6 +171,9 @@ export class WorkerA {
     for (const button of runButtons()) button.setAttribute("aria-disabled", String(busy));
   }
 }
+
+/** The figures of a result are no part of the first view, and so of what it weighs. */
+const figures = () => Promise.all([import("./comparison.js"), import("./histogram-figure.js")]);
 
 /** @returns {HTMLButtonElement[]} */
 function runButtons() {

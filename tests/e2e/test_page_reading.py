@@ -204,7 +204,10 @@ def test_first_view_weighs_less_than_150_kilobytes(
         "Network.loadingFinished",
         lambda event: weights.update({event["requestId"]: event["encodedDataLength"]}),
     )
-    page.goto(serve({"/": site.folder}), wait_until="networkidle")
+    page.goto(serve({"/": site.folder}))
+    expect(page.locator("#queue-absent")).to_be_visible()
+    expect(page.locator("#photo-samples img").first).to_be_attached()
+    page.evaluate("document.fonts.ready.then(() => true)")
     loaded = {urls[key]: weight for key, weight in weights.items() if "/api/" not in urls[key]}
     below_the_fold = {url for url in loaded if "/samples/" in url}
     total = sum(weight for url, weight in loaded.items() if url not in below_the_fold)

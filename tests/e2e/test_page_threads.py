@@ -28,7 +28,7 @@ def open_page(page: Page, serve: Serve, site: Site) -> Page:
 def picture(tmp_path: Path) -> Path:
     """A small PNG."""
     path = tmp_path / "muster.png"
-    path.write_bytes(next(sample.data for sample in small() if sample.data[1:4] == b"PNG"))
+    path.write_bytes(small()["rgb.png"].data)
     return path
 
 
@@ -40,7 +40,7 @@ def test_nothing_of_python_is_fetched_before_the_first_press(
     page.on("request", lambda request: asked.append(request.url))
     page.goto(serve({"/": site.folder}))
     expect(page.locator("#photo-samples img").first).to_be_visible()
-    assert not [url for url in asked if "/runtime/" in url or url.endswith("worker.js")]
+    assert not [url for url in asked if "/runtime/" in url or url.endswith("/worker.js")]
     press(page, "worker")
     assert [url for url in asked if url.endswith("/worker.js")]
 
