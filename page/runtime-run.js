@@ -18,7 +18,7 @@ export class RuntimeBrokenError extends Error {
 }
 
 /**
- * Makes `run` of a runtime: settles with the task's result, rejects with a TaskError when the task
+ * Makes `run` of a runtime, which does one task at a time, in the order of the calls. It settles with the task's result, rejects with a TaskError when the task
  * failed, and with a RuntimeBrokenError, from then on always, when the interpreter broke.
  * @param {Answer} answer
  * @param {() => Promise<boolean>} completed puts in place what an import of the last task lacked,
@@ -47,7 +47,8 @@ export function runner(answer, completed) {
       throw broken;
     }
   };
-  return async (task, payload, onProgress) => {
+  /** @type {ReturnType<typeof runner>} */
+  const run = async (task, payload, onProgress) => {
     let highest = 0;
     /** @param {number} value */
     const report = (value) => {
@@ -64,6 +65,13 @@ export function runner(answer, completed) {
       throw new TaskError(outcome.error);
     }
     return outcome.result;
+  };
+  /** @type {Promise<unknown>} */
+  let last = Promise.resolve();
+  return (task, payload, onProgress) => {
+    const next = last.then(() => run(task, payload, onProgress));
+    last = next.catch(() => {});
+    return next;
   };
 }
 

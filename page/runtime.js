@@ -184,6 +184,8 @@ async function restore(steps, record) {
       },
     }),
   );
+  // An empty archive would be read; one that is not there is a case that Python knows.
+  python.FS.unlink(record.stdlib);
   python.pyimport("handlers.snapshot").wake();
   steps.ended("interpreter");
   return python;

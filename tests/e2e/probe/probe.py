@@ -1,5 +1,6 @@
 """Tasks that show how values and failures cross the border; only the tests' runtime has them."""
 
+import json
 import random
 from typing import Any
 
@@ -51,6 +52,12 @@ def js_function(_payload: Payload, _progress: Progress) -> Any:
 def fail(_payload: Payload, _progress: Progress) -> Any:
     """Fail as a bug does."""
     return 1 / 0
+
+
+@task("probe-raise-inside")
+def fail_inside(_payload: Payload, _progress: Progress) -> Any:
+    """Fail in the standard library, whose source a restored interpreter does not have."""
+    return json.loads("{")
 
 
 @task("probe-refuse")
