@@ -20,9 +20,14 @@ connectQueue();
 const missing = missingFeatures();
 if (missing.length === 0) {
   new WorkerA(meter, presses).connect();
-  whenNear("transfer", () =>
-    import("./transfer.js").then(({ connectTransfer }) => connectTransfer()),
-  );
+  // What lies further down does not weigh on the first view: it is loaded by its button.
+  byId("transfer-run", HTMLButtonElement).addEventListener("click", () => {
+    import("./transfer.js")
+      .then(({ compareTransfer }) => compareTransfer())
+      .catch(() => {
+        byId("transfer-status", HTMLElement).textContent = say("transfer.broken");
+      });
+  });
 } else {
   const notice = byId("missing", HTMLElement);
   notice.hidden = false;
@@ -35,22 +40,3 @@ if (missing.length === 0) {
 }
 
 keepForOffline();
-
-/**
- * Runs `begin` once, when the reader comes near a section: what lies further down the page does
- * not weigh on its first view.
- *
- * @param {string} id
- * @param {() => void} begin
- */
-function whenNear(id, begin) {
-  const observer = new IntersectionObserver(
-    (entries) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
-      observer.disconnect();
-      begin();
-    },
-    { rootMargin: "100%" },
-  );
-  observer.observe(byId(id, HTMLElement));
-}

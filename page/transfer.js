@@ -1,5 +1,6 @@
 import { announce } from "./announcer.js";
 import { byId, find } from "./element.js";
+import { sentenceFor } from "./failure.js";
 import { FittedFigure } from "./fitted-figure.js";
 import { median } from "./frame-meter.js";
 import { size, span, times } from "./numbers.js";
@@ -27,21 +28,20 @@ const ROW = 40;
 /** @type {(Measured | Skipped)[]} */
 let outcome = [];
 
-/** Connects the button of the section. */
-export function connectTransfer() {
+whenSpoken(show);
+
+/** Measures every size and shows the result; does nothing while a measurement is under way. */
+export async function compareTransfer() {
   const button = byId("transfer-run", HTMLButtonElement);
-  button.addEventListener("click", async () => {
-    if (button.getAttribute("aria-disabled") === "true") return;
-    button.setAttribute("aria-disabled", "true");
-    try {
-      await measureAll();
-    } catch (error) {
-      byId("transfer-status", HTMLElement).textContent = String(error);
-    } finally {
-      button.setAttribute("aria-disabled", "false");
-    }
-  });
-  whenSpoken(show);
+  if (button.getAttribute("aria-disabled") === "true") return;
+  button.setAttribute("aria-disabled", "true");
+  try {
+    await measureAll();
+  } catch (error) {
+    byId("transfer-status", HTMLElement).textContent = sentenceFor(error);
+  } finally {
+    button.setAttribute("aria-disabled", "false");
+  }
 }
 
 async function measureAll() {
@@ -186,4 +186,6 @@ function barsAt(width) {
 }
 
 /** @returns {Measured[]} */
-const measuredOnly = () => outcome.flatMap((entry) => ("skipped" in entry ? [] : [entry]));
+function measuredOnly() {
+  return outcome.flatMap((entry) => ("skipped" in entry ? [] : [entry]));
+}
