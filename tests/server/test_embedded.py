@@ -82,16 +82,26 @@ def test_many_who_start_at_once_share_one(data_dir):
     assert len(set(pids)) == 1
 
 
-def test_a_number_that_belongs_to_another_process_is_not_believed(data_dir):
-    """After a restart of the machine the number in postmaster.pid may be anybody's."""
-    with embedded_postgres(data_dir):
-        text = (data_dir / "postgres" / "postmaster.pid").read_text()
-    lines = text.splitlines()
-    lines[0] = str(os.getpid())
-    (data_dir / "postgres" / "postmaster.pid").write_text("\n".join(lines) + "\n")
-    with embedded_postgres(data_dir) as conninfo:
-        assert _answers(conninfo)
-        assert postmaster(data_dir).pid != os.getpid()
+def test_a_number_that_belongs_to_another_process_is_not_believed(tmp_path):
+    """After a restart of the machine the number in postmaster.pid may be anybody's.
+
+    PostgreSQL itself would refuse to start if that process is of the same user, as here.
+    """
+    data = tmp_path / "postgres"
+    with embedded_postgres(tmp_path):
+        text = (data / "postmaster.pid").read_text()
+    own = {"user": data.stat().st_uid} if os.geteuid() == 0 else {}
+    with subprocess.Popen(["/bin/sleep", "600"], **own) as stranger:
+        try:
+            stale = "\n".join([str(stranger.pid), *text.splitlines()[1:]]) + "\n"
+            for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+                (data / name).write_text(stale)
+            with embedded_postgres(tmp_path) as conninfo:
+                assert _answers(conninfo)
+                assert postmaster(tmp_path).pid != stranger.pid
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
 
 
 def test_an_interrupted_making_is_begun_anew(tmp_path):
