@@ -66,7 +66,8 @@ class Program:
     def ended(self) -> int:
         """Waits for the end and returns the exit code."""
         code = self.process.wait(PATIENCE_S)
-        self._reader.join()
+        # An orphan that holds the log open must not hold the test as well.
+        self._reader.join(5)
         for stream in (self.process.stdout, self.process.stderr):
             assert stream is not None
             stream.close()
