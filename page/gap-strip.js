@@ -1,4 +1,4 @@
-import { svg } from "./svg.js";
+import { Pen } from "./pen.js";
 
 /** How many frames the strip holds. At 60 Hz that is four seconds. */
 const BARS = 240;
@@ -18,33 +18,47 @@ export function barHeight(gap) {
 
 /** The recent frame gaps, a bar each, written round and round like an oscilloscope. */
 export class GapStrip {
-  /** @type {SVGRectElement[]} */
-  #bars = [];
+  #heights = new Float32Array(BARS);
+  #dropped = new Uint8Array(BARS);
   #next = 0;
-  #cursor = svg("rect", { class: "strip-cursor", x: 0, y: 0, width: 1.4, height: HEIGHT });
+  #pen;
 
-  /** @param {SVGSVGElement} root of viewBox 0 0 240 48 */
-  constructor(root) {
-    for (let index = 0; index < BARS; index += 1) {
-      this.#bars.push(svg("rect", { class: "bar", x: index, y: HEIGHT, width: 0.8, height: 0 }));
-    }
-    root.replaceChildren(...this.#bars, this.#cursor);
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.#pen = new Pen(canvas, BARS, HEIGHT, () => this.#paintAll());
   }
 
   /** @param {import("./frame-meter.js").Frame} frame */
   draw(frame) {
-    const bar = /** @type {SVGRectElement} */ (this.#bars[this.#next]);
-    const height = barHeight(frame.gap);
-    bar.setAttribute("y", (HEIGHT - height).toFixed(1));
-    bar.setAttribute("height", height.toFixed(1));
-    bar.setAttribute("class", frame.dropped > 0 ? "bar bar-dropped" : "bar");
-    this.#next = (this.#next + 1) % BARS;
-    this.#cursor.setAttribute("x", String(this.#next));
+    const bar = this.#next;
+    this.#heights[bar] = barHeight(frame.gap);
+    this.#dropped[bar] = frame.dropped > 0 ? 1 : 0;
+    this.#next = (bar + 1) % BARS;
+    this.#paint(bar);
+    this.#paintCursor();
   }
 
   /** Wipes the strip. */
   clear() {
-    for (const bar of this.#bars) bar.setAttribute("height", "0");
+    this.#heights.fill(0);
     this.#next = 0;
+    this.#paintAll();
+  }
+
+  #paintAll() {
+    for (let bar = 0; bar < BARS; bar += 1) this.#paint(bar);
+    this.#paintCursor();
+  }
+
+  #paintCursor() {
+    this.#pen.clear(this.#next, 0, 1, HEIGHT);
+    this.#pen.fill("--quiet", this.#next, 0, 1, HEIGHT);
+  }
+
+  /** @param {number} bar */
+  #paint(bar) {
+    const height = this.#heights[bar] ?? 0;
+    this.#pen.clear(bar, 0, 1, HEIGHT);
+    this.#pen.fill(this.#dropped[bar] ? "--main" : "--worker", bar, HEIGHT - height, 0.8, height);
   }
 }

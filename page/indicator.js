@@ -1,4 +1,4 @@
-import { svg } from "./svg.js";
+import { Pen } from "./pen.js";
 
 /**
  * The ring: a hand that script moves frame by frame, and a tick for every moment in which a
@@ -31,44 +31,42 @@ export function passedTicks(from, to, dropped) {
   return { drawn: [last % TICKS], missed: passed.slice(0, -1) };
 }
 
+/** Where the ticks and the hand begin and end, from the centre, of 110. */
+const TICK = { from: 85, to: 99, width: 1.9 };
+const HAND = { from: 64, to: 105, width: 2.6 };
+const BEHIND = 3;
+const LOOKS = /** @type {const} */ (["none", "--worker", "--main"]);
+const [EMPTY, DRAWN, MISSED] = [0, 1, 2];
+
+/**
+ * Painted on a canvas, a dozen short lines a frame: a meter must not weigh on what it measures.
+ */
 export class Indicator {
-  /** @type {SVGLineElement[]} */
-  #ticks = [];
-  #hand;
+  #ticks = new Uint8Array(TICKS);
+  #pen;
   #value;
   #wordsAt = 0;
+  #at = 0;
 
   /**
-   * @param {SVGGElement} ring where the ticks go
-   * @param {SVGLineElement} hand
-   * @param {SVGTextElement} value shows the last gap in ms
+   * @param {HTMLCanvasElement} canvas square
+   * @param {HTMLElement} value shows the last gap in ms
    */
-  constructor(ring, hand, value) {
-    this.#hand = hand;
+  constructor(canvas, value) {
     this.#value = value;
-    for (let index = 0; index < TICKS; index += 1) {
-      const tick = svg("line", {
-        class: "tick",
-        x1: 0,
-        x2: 0,
-        y1: -85,
-        y2: -99,
-        transform: `rotate(${(360 * index) / TICKS})`,
-      });
-      this.#ticks.push(tick);
-    }
-    ring.replaceChildren(...this.#ticks);
+    this.#pen = new Pen(canvas, 220, 220, () => this.#paint(0, TICKS));
   }
 
   /** @param {import("./frame-meter.js").Frame} frame */
   draw(frame) {
     const { drawn, missed } = passedTicks(frame.at - frame.gap, frame.at, frame.dropped);
-    for (const index of drawn) this.#mark(index, "tick tick-drawn");
-    for (const index of missed) this.#mark(index, "tick tick-missed");
+    for (const index of drawn) this.#ticks[index] = DRAWN;
+    for (const index of missed) this.#ticks[index] = MISSED;
     const head = Math.floor(frame.at / TICK_MS);
-    for (let ahead = 1; ahead <= WIPE; ahead += 1) this.#mark((head + ahead) % TICKS, "tick");
-    const angle = ((frame.at % TURN_MS) / TURN_MS) * 360;
-    this.#hand.setAttribute("transform", `rotate(${angle.toFixed(2)})`);
+    for (let ahead = 1; ahead <= WIPE; ahead += 1) this.#ticks[(head + ahead) % TICKS] = EMPTY;
+    const passed = drawn.length + missed.length + BEHIND;
+    this.#at = frame.at;
+    this.#paint(head - passed, Math.min(TICKS, passed + WIPE + 1));
     // A number that changes sixty times a second cannot be read; a long gap is shown at once.
     if (frame.dropped > 2 || frame.at - this.#wordsAt > 500) {
       this.#wordsAt = frame.at + (frame.dropped > 2 ? 1500 : 0);
@@ -78,15 +76,36 @@ export class Indicator {
 
   /** Wipes the ring. */
   clear() {
-    for (let index = 0; index < TICKS; index += 1) this.#mark(index, "tick");
+    this.#ticks.fill(EMPTY);
+    this.#paint(0, TICKS);
   }
 
   /**
-   * @param {number} index
-   * @param {string} look
+   * Paints some ticks anew, and the hand over them.
+   *
+   * @param {number} first tick, may be negative
+   * @param {number} count
    */
-  #mark(index, look) {
-    const tick = /** @type {SVGLineElement} */ (this.#ticks[index]);
-    if (tick.getAttribute("class") !== look) tick.setAttribute("class", look);
+  #paint(first, count) {
+    for (let index = first; index < first + count; index += 1) {
+      const tick = (index + TICKS) % TICKS;
+      const look = LOOKS[/** @type {0 | 1 | 2} */ (this.#ticks[tick])];
+      this.#spoke(tick / TICKS, (pen) => {
+        pen.clear(-2, -HAND.to - 2, 4, HAND.to - HAND.from + 4);
+        if (look !== "none")
+          pen.fill(look, -TICK.width / 2, -TICK.to, TICK.width, TICK.to - TICK.from);
+      });
+    }
+    this.#spoke((this.#at % TURN_MS) / TURN_MS, (pen) =>
+      pen.fill("--ink", -HAND.width / 2, -HAND.to, HAND.width, HAND.to - HAND.from),
+    );
+  }
+
+  /**
+   * @param {number} turn 0 to 1, from the top
+   * @param {(pen: Pen) => void} paint with the spoke pointing up and the centre at 0, 0
+   */
+  #spoke(turn, paint) {
+    this.#pen.turned(110, 110, turn * 2 * Math.PI, paint);
   }
 }

@@ -12,17 +12,13 @@ import { say, whenSpoken } from "./text.js";
  * @param {import("./press-meter.js").PressMeter} presses
  */
 export function connectStage(meter, presses) {
-  const ring = byId("indicator-ring", SVGSVGElement);
-  const indicator = new Indicator(
-    byId("ring-ticks", SVGGElement),
-    byId("ring-hand", SVGLineElement),
-    byId("ring-value", SVGTextElement),
-  );
+  const ring = byId("ring-canvas", HTMLCanvasElement);
+  const indicator = new Indicator(ring, byId("ring-value", HTMLElement));
   let paused = false;
   const readings = { longest: 0, dropped: 0 };
 
   const follow = (
-    /** @type {SVGSVGElement} */ figure,
+    /** @type {HTMLCanvasElement} */ figure,
     /** @type {(frame: import("./frame-meter.js").Frame) => void} */ draw,
   ) => {
     /** @type {(() => void) | undefined} */
@@ -42,8 +38,8 @@ export function connectStage(meter, presses) {
     return () => update(visible);
   };
 
-  const strip = new GapStrip(byId("gap-strip", SVGSVGElement));
-  const smallStrip = new GapStrip(byId("gap-strip-small", SVGSVGElement));
+  const strip = new GapStrip(byId("gap-strip", HTMLCanvasElement));
+  const smallStrip = new GapStrip(byId("gap-strip-small", HTMLCanvasElement));
   const refreshers = [
     follow(ring, (frame) => {
       indicator.draw(frame);
@@ -54,7 +50,7 @@ export function connectStage(meter, presses) {
         showReadings();
       }
     }),
-    follow(byId("gap-strip-small", SVGSVGElement), (frame) => smallStrip.draw(frame)),
+    follow(byId("gap-strip-small", HTMLCanvasElement), (frame) => smallStrip.draw(frame)),
   ];
 
   /** @type {number | undefined} */
