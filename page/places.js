@@ -1,5 +1,4 @@
 import { site } from "./site.js";
-import { bootWorker } from "./worker-thread.js";
 
 /**
  * The two threads on which the same Python runs. Each boots at its first use and not before.
@@ -26,7 +25,9 @@ export function runtimeOn(place, onStage) {
   const booting =
     place === "main"
       ? import("./runtime.js").then(({ bootRuntime }) => bootRuntime(config, onStage))
-      : bootWorker(new URL("worker.js", site.assets), config, onStage);
+      : import("./worker-thread.js").then(({ bootWorker }) =>
+          bootWorker(new URL("worker.js", site.assets), config, onStage),
+        );
   booted.set(place, booting);
   booting.catch(() => booted.delete(place));
   return booting;

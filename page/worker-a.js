@@ -1,5 +1,4 @@
 import { announce } from "./announcer.js";
-import { bitmapOf, decodeInBrowser } from "./browser-decode.js";
 import { byId, find } from "./element.js";
 import { log } from "./event-log.js";
 import { sentenceFor } from "./failure.js";
@@ -97,6 +96,7 @@ export class WorkerA {
       return histogramResult(await runtime.run("histogram", { image: photo.bytes, ...knobs }));
     } catch (error) {
       if (!(error instanceof TaskError) || !error.details?.browser_may_decode) throw error;
+      const { decodeInBrowser } = await decoder();
       const pixels = await decodeInBrowser(photo.bytes);
       if (!pixels) throw error;
       log(say("log.browserDecoded", { format: String(error.details?.format) }), "page");
@@ -131,20 +131,14 @@ export class WorkerA {
     byId("photo-name", HTMLElement).textContent = `${photo.name}, ${size(photo.bytes.length)}`;
     const canvas = byId("photo-preview", HTMLCanvasElement);
     const context = canvas.getContext("2d");
+    const { bitmapOf } = await decoder();
     const bitmap = await bitmapOf(photo.bytes);
-    context?.clearRect(0, 0, canvas.width, canvas.height);
-    if (!bitmap) return;
-    const scale = Math.max(canvas.width / bitmap.width, canvas.height / bitmap.height);
-    const width = bitmap.width * scale;
-    const height = bitmap.height * scale;
-    context?.drawImage(
-      bitmap,
-      (canvas.width - width) / 2,
-      (canvas.height - height) / 2,
-      width,
-      height,
-    );
-    bitmap.close();
+    // Decoding takes a while, and another picture may have been chosen meanwhile.
+    if (photo === (await currentPhoto())) {
+      context?.clearRect(0, 0, canvas.width, canvas.height);
+      if (bitmap) context?.drawImage(bitmap, ...covering(bitmap, canvas));
+    }
+    bitmap?.close();
   }
 
   /** @param {unknown} error */
@@ -172,8 +166,22 @@ export class WorkerA {
   }
 }
 
-/** The figures of a result are no part of the first view, and so of what it weighs. */
+// What the first view does not need does not weigh on it either.
+const decoder = () => import("./browser-decode.js");
 const figures = () => Promise.all([import("./comparison.js"), import("./histogram-figure.js")]);
+
+/**
+ * Where a picture lies that covers a canvas and is centred on it.
+ *
+ * @param {ImageBitmap} bitmap
+ * @param {HTMLCanvasElement} canvas
+ * @returns {[number, number, number, number]} x, y, width, height
+ */
+function covering(bitmap, canvas) {
+  const scale = Math.max(canvas.width / bitmap.width, canvas.height / bitmap.height);
+  const [width, height] = [bitmap.width * scale, bitmap.height * scale];
+  return [(canvas.width - width) / 2, (canvas.height - height) / 2, width, height];
+}
 
 /** @returns {HTMLButtonElement[]} */
 function runButtons() {

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.complaints(NO_BACKEND)
 def open_page(page: Page, serve: Serve, site: Site) -> Page:
     """The German page from a static server."""
     page.goto(serve({"/": site.folder}))
+    expect(page.locator("#photo-samples img").first).to_be_attached()
     return page
 
 
