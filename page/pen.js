@@ -36,9 +36,12 @@ export class Pen {
 
   #fit() {
     const { clientWidth, clientHeight } = this.#canvas;
-    this.#canvas.width = Math.max(1, Math.round(clientWidth * devicePixelRatio));
-    this.#canvas.height = Math.max(1, Math.round(clientHeight * devicePixelRatio));
-    this.#context.scale(this.#canvas.width / this.#width, this.#canvas.height / this.#height);
+    // Whole pixels for each unit: half a pixel that was painted is never quite cleared again.
+    const across = Math.max(1, Math.ceil((clientWidth * devicePixelRatio) / this.#width));
+    const down = Math.max(1, Math.ceil((clientHeight * devicePixelRatio) / this.#height));
+    this.#canvas.width = this.#width * across;
+    this.#canvas.height = this.#height * down;
+    this.#context.scale(across, down);
     this.#colours.clear();
   }
 
