@@ -178,16 +178,25 @@ def probe_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
 HARNESS = Path(__file__).parent / "boot_harness"
 
 
+@pytest.fixture(scope="session")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with worker.js and page/ as they are now, whatever is built meanwhile."""
+    folder = tmp_path_factory.mktemp("modules")
+    shutil.copy(ROOT / "worker.js", folder)
+    shutil.copytree(ROOT / "page", folder / "page")
+    return folder
+
+
 @pytest.fixture
-def boot_bench(page: Page, serve: Serve, site: Site, probe_runtime: Path) -> BootBench:
-    """A page with the site's scripts and the tests' runtime."""
-    mounts = {"/": site.folder, "/harness/": HARNESS, "/runtime/probe/": probe_runtime}
-    return BootBench(page, serve(mounts), site.assets, "runtime/probe/", probe_runtime)
+def boot_bench(page: Page, serve: Serve, modules: Path, probe_runtime: Path) -> BootBench:
+    """A page with this repository's modules and the tests' runtime."""
+    mounts = {"/modules/": modules, "/harness/": HARNESS, "/runtime/probe/": probe_runtime}
+    return BootBench(page, serve(mounts), "modules/", "runtime/probe/", probe_runtime)
 
 
 @pytest.fixture
 def damaged_bench(
-    page: Page, serve: Serve, site: Site, probe_runtime: Path, tmp_path: Path
+    page: Page, serve: Serve, modules: Path, probe_runtime: Path, tmp_path: Path
 ) -> BootBench:
     """The same with a copy of the runtime that the test may damage.
 
@@ -195,5 +204,5 @@ def damaged_bench(
     """
     folder = tmp_path / "runtime"
     shutil.copytree(probe_runtime, folder, copy_function=os.link)
-    mounts = {"/": site.folder, "/harness/": HARNESS, "/runtime/damaged/": folder}
-    return BootBench(page, serve(mounts), site.assets, "runtime/damaged/", folder)
+    mounts = {"/modules/": modules, "/harness/": HARNESS, "/runtime/damaged/": folder}
+    return BootBench(page, serve(mounts), "modules/", "runtime/damaged/", folder)

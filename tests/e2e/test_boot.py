@@ -86,7 +86,7 @@ def test_download_counts_every_byte_up_to_the_total(
     assert bytes_here == sorted(bytes_here)
     assert len({stage["total"] for stage in counts}) == 1
     assert bytes_here[-1] == counts[-1]["total"]
-    assert len(counts) > 10
+    assert len(counts) >= 7  # one for each file, at least
 
 
 @pytest.mark.parametrize("thread", THREADS)
