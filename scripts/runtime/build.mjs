@@ -15,16 +15,43 @@ import { sha256 } from "./files.mjs";
 import { resolveLock } from "./lock.mjs";
 import { makeSnapshot } from "./snapshot.mjs";
 
-const { values } = parseArgs({
-  options: {
-    wheels: { type: "string" },
-    handlers: { type: "string" },
-    out: { type: "string" },
-  },
-});
-const { wheels, handlers, out } = values;
+const USAGE = `Write the folder that a browser boots Python from.
+
+usage: node scripts/runtime/build.mjs --wheels DIR --handlers WHEEL --out DIR
+
+  --wheels DIR      holds the wheels of NumPy, Pillow, micropip and packaging that the
+                    pyodide-lock.json of the installed pyodide names
+  --handlers WHEEL  the wheel of py/handlers
+  --out DIR         is emptied first
+
+example: node scripts/runtime/build.mjs --wheels .cache/wheels/314.0.4 \\
+           --handlers dist/workers_handlers-0.1.0-py3-none-any.whl --out dist/runtime
+`;
+
+/** @returns {{wheels?: string, handlers?: string, out?: string, help?: boolean}} */
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        wheels: { type: "string" },
+        handlers: { type: "string" },
+        out: { type: "string" },
+        help: { type: "boolean" },
+      },
+    }).values;
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
+const { wheels, handlers, out, help } = readArguments();
+if (help) {
+  console.log(USAGE);
+  process.exit(0);
+}
 if (!wheels || !handlers || !out) {
-  console.error("usage: build.mjs --wheels DIR --handlers WHEEL --out DIR");
+  console.error(USAGE);
   process.exit(2);
 }
 
