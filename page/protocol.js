@@ -11,7 +11,9 @@
  * @property {string} runtimeURL folder of the runtime files, absolute, ends in `/`
  * @property {WebAssembly.Module} [module] the interpreter, compiled by somebody else already
  * @property {ArrayBuffer} [snapshot] the bytes of the memory snapshot, fetched already
- * @property {Uint8Array} [interruptBuffer] shared byte; 2 in it raises KeyboardInterrupt
+ * @property {Uint8Array} [interruptBuffer] shared byte; 2 in it raises KeyboardInterrupt. A single
+ *   write can get lost in Python (about one in sixty did), so write until the task has answered,
+ *   and clear the byte before the next task is sent
  * @property {boolean} [plain] boot without the snapshot
  * @property {number} [timeout] milliseconds after which the boot fails; 120,000 unless given
  */

@@ -105,10 +105,20 @@ def page(context: BrowserContext) -> Page:
 
 @pytest.fixture(scope="session")
 def serve() -> Iterator[Serve]:
-    """Starts a static server for folders, each under the path it is given; returns its origin."""
+    """Starts a static server for folders, each under the path it is given; returns its origin.
+
+    The same folders are served by the same server.
+    """
     running: list[subprocess.Popen[str]] = []
+    origins: dict[tuple[tuple[str, Path], ...], str] = {}
 
     def start(mounts: dict[str, Path]) -> str:
+        wanted = tuple(sorted(mounts.items()))
+        if wanted not in origins:
+            origins[wanted] = launch(mounts)
+        return origins[wanted]
+
+    def launch(mounts: dict[str, Path]) -> str:
         server = subprocess.Popen(
             [
                 sys.executable,
