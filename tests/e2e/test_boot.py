@@ -28,14 +28,11 @@ def replace(file: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("path", ["snapshot", "plain"])
-@pytest.mark.parametrize("thread", THREADS)
-def test_every_exact_sample_gives_what_cpython_gives(
-    boot_bench: BootBench, thread: str, path: str
-) -> None:
-    """Both threads and both ways give the numbers that the server gives."""
+def test_every_exact_sample_gives_what_cpython_gives(boot_bench: BootBench, path: str) -> None:
+    """Both ways give the numbers that the server gives; test_three_places has both threads."""
     exact = [sample.data for sample in SAMPLES.values() if sample.exact]
 
-    session = boot_bench.start(thread, *map(histogram_of, exact), plain=path == "plain")
+    session = boot_bench.start("inWorker", *map(histogram_of, exact), plain=path == "plain")
 
     assert session.boot["boot"]["path"] == path
     assert session.boot["boot"]["fallback"] is None
@@ -43,12 +40,11 @@ def test_every_exact_sample_gives_what_cpython_gives(
         assert canonical_json(result) == canonical_json(run("histogram", {"image": data}))
 
 
-@pytest.mark.parametrize("thread", THREADS)
-def test_no_sample_needs_a_file_that_the_snapshot_lacks(boot_bench: BootBench, thread: str) -> None:
+def test_no_sample_needs_a_file_that_the_snapshot_lacks(boot_bench: BootBench) -> None:
     """The snapshot holds every module that counting any kind of picture imports."""
     files = [sample.data for sample in SAMPLES.values()]
 
-    session = boot_bench.start(thread, *map(histogram_of, files))
+    session = boot_bench.start("inWorker", *map(histogram_of, files))
 
     assert len(session.results) == len(files)
     assert not [url for url in boot_bench.requests if url.endswith((".whl", ".zip"))]
@@ -193,10 +189,13 @@ def test_snapshot_that_does_not_fit_leads_to_the_plain_boot(
 
 @pytest.mark.complaints(MISSING)
 @pytest.mark.parametrize(
-    "name",
-    ["runtime.json", "pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"],
+    ("thread", "name"),
+    [
+        ("onMain", "runtime.json"),
+        *(("inWorker", name) for name in ("runtime.json", "pyodide.mjs", "pyodide.asm.mjs")),
+        *(("inWorker", name) for name in ("pyodide.asm.wasm", "python_stdlib.zip")),
+    ],
 )
-@pytest.mark.parametrize("thread", THREADS)
 def test_missing_file_fails_the_boot_and_is_named(
     damaged_bench: BootBench, thread: str, name: str
 ) -> None:
