@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import os
 import shutil
 import statistics
 import subprocess
@@ -31,22 +30,14 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from tests.chromium import CHROMIUM, FLAGS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Playwright
 
 ROOT = Path(__file__).parent.parent
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 BOUNDS = {"cold": 0.6, "second visit": 0.45}
 # How long a reader stays: the browser writes compiled code to disk in that time.
 STAY_S = 5.0

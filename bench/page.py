@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import sync_playwright
 
-from bench.boot import CHROMIUM, FLAGS, ROOT
+from bench.boot import ROOT
 from bench.histogram import PHOTO, STAGES, stages_of
+from tests.chromium import CHROMIUM, FLAGS
 from tests.corpus import big
 
 if TYPE_CHECKING:

@@ -87,7 +87,9 @@ export class Pen {
   #colour(token) {
     let colour = this.#colours.get(token);
     if (colour === undefined) {
-      colour = getComputedStyle(this.#canvas).getPropertyValue(token);
+      // As a colour and not as the property's text, which may itself depend on the theme.
+      this.#canvas.style.color = `var(${token})`;
+      colour = getComputedStyle(this.#canvas).color;
       this.#colours.set(token, colour);
     }
     return colour;

@@ -18,8 +18,9 @@ export class RuntimeBrokenError extends Error {
 }
 
 /**
- * Makes `run` of a runtime, which does one task at a time, in the order of the calls. It settles with the task's result, rejects with a TaskError when the task
- * failed, and with a RuntimeBrokenError, from then on always, when the interpreter broke.
+ * Makes `run` of a runtime, which does one task at a time, in the order of the calls. It settles
+ * with the task's result, rejects with a TaskError when the task failed, and with a
+ * RuntimeBrokenError, from then on always, when the interpreter broke.
  * @param {Answer} answer
  * @param {() => Promise<boolean>} completed puts in place what an import of the last task lacked,
  *   and tells whether there was anything: then that task runs again
@@ -37,9 +38,9 @@ export function runner(answer, completed) {
     try {
       return answer(task, payload, onProgress);
     } catch (thrown) {
-      const error = /** @type {{type?: string, message?: string}} */ (thrown);
-      if (typeof error.type === "string" && !("pyodide_fatal_error" in error)) {
-        return { error: pythonError(error.type, error.message ?? "") };
+      const error = pythonError(thrown);
+      if (error) {
+        return { error };
       }
       broken = new RuntimeBrokenError(`Python broke while it ran ${task}: ${thrown}`, {
         cause: thrown,
@@ -58,8 +59,16 @@ export function runner(answer, completed) {
       }
     };
     let outcome = ask(task, payload, report);
-    if (await completed()) {
-      outcome = ask(task, payload, report);
+    try {
+      if (await completed()) {
+        outcome = ask(task, payload, report);
+      }
+    } catch (thrown) {
+      const error = pythonError(thrown);
+      if (!error) {
+        throw thrown;
+      }
+      outcome = { error };
     }
     if ("error" in outcome) {
       throw new TaskError(outcome.error);
@@ -77,13 +86,17 @@ export function runner(answer, completed) {
 
 /**
  * An error that reached JavaScript past the bridge, such as an interrupt that came in its last
- * lines.
- * @param {string} name
- * @param {string} traceback Pyodide's whole text; the last line is the message
- * @returns {ErrorMessage}
+ * lines or just behind them.
+ * @param {unknown} thrown
+ * @returns {ErrorMessage | undefined} undefined when it is none of Python's, or a fatal one
  */
-function pythonError(name, traceback) {
-  const last = traceback.trimEnd().split("\n").at(-1) ?? "";
-  const message = last.startsWith(`${name}: `) ? last.slice(name.length + 2) : "";
-  return { name, message, traceback: "" };
+function pythonError(thrown) {
+  const { type, message } = /** @type {{type?: unknown, message?: string}} */ (thrown);
+  if (typeof type !== "string" || "pyodide_fatal_error" in /** @type {object} */ (thrown)) {
+    return undefined;
+  }
+  // Pyodide's message is the whole traceback; its last line says what happened.
+  const last = (message ?? "").trimEnd().split("\n").at(-1) ?? "";
+  const told = last.startsWith(`${type}: `) ? last.slice(type.length + 2) : "";
+  return { name: type, message: told, traceback: "" };
 }

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from types import FrameType
+
+log = logging.getLogger(__name__)
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
@@ -31,6 +34,7 @@ async def stop_on_signal(again: Callable[[], None] | None = None) -> AsyncIterat
         if stop.is_set() and again is not None:
             again()
         stop.set()
+        log.info("stopping", extra={"action": "stopping"})
 
     for number in STOPPING:
         loop.add_signal_handler(number, on_signal)

@@ -22,19 +22,10 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, s
 from steps.node import find_node
 from steps.place import HERE
 from steps.pyodide_wheels import wheels_folder
+from tests.chromium import CHROMIUM, FLAGS
 from tests.e2e.boot_bench import BootBench
 
 ROOT = Path(__file__).parent.parent.parent
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 Serve = Callable[[dict[str, Path]], str]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.conftest import CHROMIUM, FLAGS, Complaints, Serve, Site
+from tests.chromium import CHROMIUM, FLAGS
+from tests.e2e.conftest import Complaints, Serve, Site
 from tests.e2e.photo_run import NOTHING, cell, press
 
 if TYPE_CHECKING:
@@ -53,14 +54,13 @@ def test_below_a_sub_path(page: Page, serve: Serve, site: Site) -> None:
 
 
 @pytest.fixture
-def without_webassembly() -> Iterator[Browser]:
+def without_webassembly(browser: Browser) -> Iterator[Browser]:
     """Chromium with WebAssembly switched off, as its mode without a compiler has it."""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=[*FLAGS, "--js-flags=--jitless"]
-        )
-        yield chromium
-        chromium.close()
+    chromium = browser.browser_type.launch(
+        executable_path=CHROMIUM, args=[*FLAGS, "--js-flags=--jitless"]
+    )
+    yield chromium
+    chromium.close()
 
 
 def test_without_webassembly_a_sentence_says_so(

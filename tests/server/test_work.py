@@ -86,7 +86,7 @@ async def test_sigterm_finishes_what_runs_and_releases_the_rest(connect, connect
         await _until_sending(connect, 1)
         worker.signal(signal.SIGTERM)
         # The signal is handled while the send still stands before the lock.
-        assert worker.process.poll() is None
+        await _in_thread(worker.until, "stopping")
     assert await _in_thread(worker.ended) == 0
     found = [await rows.read(connection, n) for n in ids]
     states = [(r["status"], r["attempts"], r["max_attempts"]) for r in found]
