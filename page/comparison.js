@@ -11,12 +11,13 @@ import { say } from "./text.js";
  * @import { HistogramResult } from "./histogram-result.js"
  * @import { Place } from "./places.js"
  * @import { RunMeasure } from "./run-measure.js"
- * @typedef {{result: HistogramResult, measure: RunMeasure, bootMs: number, photo: string, maxSide: number}} Run
+ * @typedef {{result: HistogramResult, measure: RunMeasure, bootMs: number, photo: string, bytes: number, maxSide: number}} Run
  */
 
 const STAGES = /** @type {const} */ (["decode", "shrink", "count", "palette"]);
 const PLACES = /** @type {const} */ (["main", "worker"]);
 const COLUMN = { main: 0, worker: 1 };
+const NOTHING = "–";
 /** Height of one thread's lines, in CSS pixels. */
 const ROW = 78;
 
@@ -41,6 +42,7 @@ function fillColumn(place, run) {
   cell("dropped", place, run?.measure.dropped, whole);
   cell("delay", place, run?.measure.longestDelay ?? undefined, span);
   cell("boot", place, run?.bootMs, span);
+  cell("photo", place, undefined, whole).textContent = run?.photo ?? NOTHING;
   const digest = cell("digest", place, undefined, whole);
   if (run) digest.textContent = run.result.digest.slice(0, 12);
 }
@@ -59,7 +61,7 @@ function cell(row, place, value, format) {
     HTMLTableRowElement,
   );
   const target = /** @type {HTMLTableCellElement} */ (line.querySelectorAll("td")[COLUMN[place]]);
-  target.textContent = value === undefined ? "–" : format(value);
+  target.textContent = value === undefined ? NOTHING : format(value);
   if (value === undefined) delete target.dataset.value;
   else target.dataset.value = String(value);
   return target;
@@ -158,7 +160,7 @@ function showEquality({ main, worker }) {
   delete line.dataset.equal;
   if (!main || !worker) {
     line.textContent = say("equality.waiting");
-  } else if (main.photo !== worker.photo || main.maxSide !== worker.maxSide) {
+  } else if (pictureOf(main) !== pictureOf(worker)) {
     line.textContent = say("equality.different");
   } else {
     const equal = sameNumbers(main.result, worker.result);
@@ -168,3 +170,6 @@ function showEquality({ main, worker }) {
     });
   }
 }
+
+/** @param {Run} run */
+const pictureOf = ({ photo, bytes, maxSide }) => [photo, bytes, maxSide].join("/");

@@ -65,7 +65,10 @@ export class Indicator {
     const head = Math.floor(frame.at / TICK_MS);
     for (let ahead = 1; ahead <= WIPE; ahead += 1) this.#ticks[(head + ahead) % TICKS] = EMPTY;
     const passed = drawn.length + missed.length + BEHIND;
+    const stood = Math.floor(this.#at / TICK_MS);
     this.#at = frame.at;
+    // The hand may have stood still somewhere else while nobody looked.
+    this.#paint(stood - BEHIND, 2 * BEHIND);
     this.#paint(head - passed, Math.min(TICKS, passed + WIPE + 1));
     // A number that changes sixty times a second cannot be read; a long gap is shown at once.
     if (frame.dropped > 2 || frame.at - this.#wordsAt > 500) {
@@ -81,14 +84,14 @@ export class Indicator {
   }
 
   /**
-   * Paints some ticks anew, and the hand over them.
+   * Paints some ticks anew, and the hand where it stands now.
    *
    * @param {number} first tick, may be negative
    * @param {number} count
    */
   #paint(first, count) {
     for (let index = first; index < first + count; index += 1) {
-      const tick = (index + TICKS) % TICKS;
+      const tick = ((index % TICKS) + TICKS) % TICKS;
       const look = LOOKS[/** @type {0 | 1 | 2} */ (this.#ticks[tick])];
       this.#spoke(tick / TICKS, (pen) => {
         pen.clear(-2, -HAND.to - 2, 4, HAND.to - HAND.from + 4);
@@ -96,6 +99,7 @@ export class Indicator {
           pen.fill(look, -TICK.width / 2, -TICK.to, TICK.width, TICK.to - TICK.from);
       });
     }
+    if (this.#at === 0) return;
     this.#spoke((this.#at % TURN_MS) / TURN_MS, (pen) =>
       pen.fill("--ink", -HAND.width / 2, -HAND.to, HAND.width, HAND.to - HAND.from),
     );

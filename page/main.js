@@ -14,12 +14,12 @@ connectSwitches();
 
 const meter = new FrameMeter();
 const presses = new PressMeter(document);
-connectStage(meter, presses);
+const noteRun = connectStage(meter, presses);
 connectQueue();
 
 const missing = missingFeatures();
 if (missing.length === 0) {
-  new WorkerA(meter, presses).connect();
+  new WorkerA(meter, presses, noteRun).connect();
   // What lies further down does not weigh on the first view: it is loaded by its button.
   byId("transfer-run", HTMLButtonElement).addEventListener("click", () => {
     import("./transfer.js")

@@ -61,6 +61,7 @@ export function age(seconds) {
 
 /** @param {number} bytes */
 export function size(bytes) {
+  if (bytes < 1000) return `${whole(bytes)}${NARROW_SPACE}B`;
   if (bytes < 1e6) return `${decimal(bytes / 1e3, 0)}${NARROW_SPACE}kB`;
   return `${decimal(bytes / 1e6, 1)}${NARROW_SPACE}MB`;
 }

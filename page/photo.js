@@ -1,4 +1,5 @@
 import { byId, find } from "./element.js";
+import { showPreview } from "./photo-preview.js";
 import { site } from "./site.js";
 import { say, whenSpoken } from "./text.js";
 
@@ -138,6 +139,16 @@ function showSamples(list, onError) {
     return item;
   });
   byId("photo-samples", HTMLElement).replaceChildren(...items);
+  // The first one is what a press would count: it is shown as chosen, though not yet loaded.
+  const first = items[0]?.querySelector("button");
+  if (!current && list[0] && first) {
+    first.setAttribute("aria-pressed", "true");
+    byId("photo-name", HTMLElement).textContent = list[0].file;
+    const small = find(first, "img", HTMLImageElement);
+    small.addEventListener("load", () => {
+      if (!current) showPreview(small);
+    });
+  }
   whenPhotoChanges((photo) => {
     for (const item of items) {
       const button = find(item, "button", HTMLButtonElement);

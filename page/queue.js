@@ -16,7 +16,6 @@ import { say, whenSpoken } from "./text.js";
 let depth;
 /** @type {Policy | undefined} */
 let policy;
-let etag = "";
 
 /** Begins to poll, and connects the buttons. */
 export function connectQueue() {
@@ -38,13 +37,8 @@ export function connectQueue() {
 /** @param {AbortSignal} signal */
 async function ask(signal) {
   policy ??= await getJson("queue/policy", signal);
-  const response = await fetch(new URL("queue/depth", site.api), {
-    signal,
-    headers: etag ? { "If-None-Match": etag } : {},
-  });
-  if (response.status === 304) return;
-  depth = await jsonOf(response);
-  etag = response.headers.get("ETag") ?? "";
+  // The browser revalidates with the ETag of the answer that it has.
+  depth = await getJson("queue/depth", signal);
   show();
 }
 

@@ -10,6 +10,8 @@ import { say, whenSpoken } from "./text.js";
  *
  * @param {import("./frame-meter.js").FrameMeter} meter
  * @param {import("./press-meter.js").PressMeter} presses
+ * @returns {(measure: import("./run-measure.js").RunMeasure) => void} takes the measure of a run
+ * into the readings, for one that the figure did not see because it was off screen
  */
 export function connectStage(meter, presses) {
   const ring = byId("ring-canvas", HTMLCanvasElement);
@@ -35,12 +37,12 @@ export function connectStage(meter, presses) {
       visible = entries.at(-1)?.isIntersecting ?? false;
       update(visible);
     }).observe(figure);
-    return () => update(visible);
+    return { refresh: () => update(visible), sees: () => visible && !paused };
   };
 
   const strip = new GapStrip(byId("gap-strip", HTMLCanvasElement));
   const smallStrip = new GapStrip(byId("gap-strip-small", HTMLCanvasElement));
-  const refreshers = [
+  const figures = [
     follow(ring, (frame) => {
       indicator.draw(frame);
       strip.draw(frame);
@@ -81,9 +83,16 @@ export function connectStage(meter, presses) {
   pause.addEventListener("click", () => {
     paused = !paused;
     pause.setAttribute("aria-pressed", String(paused));
-    for (const refresh of refreshers) refresh();
+    for (const figure of figures) figure.refresh();
   });
   whenSpoken(() => {
     pause.textContent = say("indicator.pause");
   });
+
+  return (measure) => {
+    if (figures[0]?.sees()) return;
+    readings.longest = Math.max(readings.longest, measure.longestGap);
+    readings.dropped += measure.dropped;
+    showReadings();
+  };
 }

@@ -5,6 +5,7 @@ import { sentenceFor } from "./failure.js";
 import { totalMs } from "./histogram-result.js";
 import { size, span } from "./numbers.js";
 import { connectPhotoPicker, currentPhoto, whenPhotoChanges } from "./photo.js";
+import { showPreview } from "./photo-preview.js";
 import { runtimeOn } from "./places.js";
 import { TaskError } from "./protocol.js";
 import { measureRun } from "./run-measure.js";
@@ -17,6 +18,7 @@ import { canSay, say, whenSpoken } from "./text.js";
  * @import { Place } from "./places.js"
  * @import { PressMeter } from "./press-meter.js"
  * @import { Stage } from "./protocol.js"
+ * @import { RunMeasure } from "./run-measure.js"
  * @import { Runtime } from "./runtime.js"
  * @import { Run } from "./comparison.js"
  */
@@ -24,6 +26,7 @@ import { canSay, say, whenSpoken } from "./text.js";
 export class WorkerA {
   #meter;
   #presses;
+  #onRun;
   /** @type {Partial<Record<Place, Run>>} */
   #runs = {};
   /** @type {HistogramResult | undefined} */
@@ -33,10 +36,12 @@ export class WorkerA {
   /**
    * @param {FrameMeter} meter
    * @param {PressMeter} presses
+   * @param {(measure: RunMeasure) => void} onRun called after each run
    */
-  constructor(meter, presses) {
+  constructor(meter, presses, onRun) {
     this.#meter = meter;
     this.#presses = presses;
+    this.#onRun = onRun;
   }
 
   /** Connects photo, knobs and buttons. */
@@ -61,11 +66,13 @@ export class WorkerA {
       const { result, measure } = await measureRun(this.#meter, this.#presses, () =>
         this.#histogram(runtime, photo),
       );
+      this.#onRun(measure);
       this.#runs[place] = {
         result,
         measure,
         bootMs: runtime.boot.ms,
-        photo: photo.name + photo.bytes.length,
+        photo: photo.name,
+        bytes: photo.bytes.length,
         maxSide: chosenSide(),
       };
       this.#shown = result;
@@ -129,15 +136,10 @@ export class WorkerA {
   /** @param {Photo} photo */
   async #showPhoto(photo) {
     byId("photo-name", HTMLElement).textContent = `${photo.name}, ${size(photo.bytes.length)}`;
-    const canvas = byId("photo-preview", HTMLCanvasElement);
-    const context = canvas.getContext("2d");
     const { bitmapOf } = await decoder();
     const bitmap = await bitmapOf(photo.bytes);
     // Decoding takes a while, and another picture may have been chosen meanwhile.
-    if (photo === (await currentPhoto())) {
-      context?.clearRect(0, 0, canvas.width, canvas.height);
-      if (bitmap) context?.drawImage(bitmap, ...covering(bitmap, canvas));
-    }
+    if (photo === (await currentPhoto())) showPreview(bitmap);
     bitmap?.close();
   }
 
@@ -169,19 +171,6 @@ export class WorkerA {
 // What the first view does not need does not weigh on it either.
 const decoder = () => import("./browser-decode.js");
 const figures = () => Promise.all([import("./comparison.js"), import("./histogram-figure.js")]);
-
-/**
- * Where a picture lies that covers a canvas and is centred on it.
- *
- * @param {ImageBitmap} bitmap
- * @param {HTMLCanvasElement} canvas
- * @returns {[number, number, number, number]} x, y, width, height
- */
-function covering(bitmap, canvas) {
-  const scale = Math.max(canvas.width / bitmap.width, canvas.height / bitmap.height);
-  const [width, height] = [bitmap.width * scale, bitmap.height * scale];
-  return [(canvas.width - width) / 2, (canvas.height - height) / 2, width, height];
-}
 
 /** @returns {HTMLButtonElement[]} */
 function runButtons() {
