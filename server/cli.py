@@ -44,6 +44,10 @@ DataDir = Annotated[
     Path | None, typer.Option(help="Folder of the embedded database.", show_default=".data")
 ]
 
+LONGEST_DELAY_S = 366 * 24 * 3600.0
+OPTIONS = {"payload": "--text", "count": "--count", "idempotency_key": "--key"}
+"""Which option gives a field of a request."""
+
 
 @contextmanager
 def _said_clearly() -> Iterator[None]:
@@ -60,6 +64,12 @@ def _said_clearly() -> Iterator[None]:
     except OutboxError as error:
         _complain(str(error))
         raise typer.Exit(2 if isinstance(error, ConfigurationError) else 1) from error
+    except OSError as error:
+        _complain(
+            f"{error.strerror or error}: {error.filename}" if error.filename else str(error),
+            "Name a folder that can be written with --data-dir, or use DATABASE_URL.",
+        )
+        raise typer.Exit(1) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(INTERRUPTED) from error
 
@@ -193,10 +203,12 @@ def depth(
 @app.command()
 def enqueue(
     text: Annotated[str, typer.Option(help="What the page will show.")] = "Hello",
-    count: Annotated[int, typer.Option(min=1, max=100_000, help="How many deliveries.")] = 1,
-    delay: Annotated[float, typer.Option(min=0, help="Seconds until they are due.")] = 0.0,
+    count: Annotated[int, typer.Option(min=1, max=1000, help="How many deliveries.")] = 1,
+    delay: Annotated[
+        float, typer.Option(min=0, max=LONGEST_DELAY_S, help="Seconds until they are due.")
+    ] = 0.0,
     key: Annotated[
-        str | None, typer.Option(help="Idempotency key: a second use adds nothing.")
+        str | None, typer.Option(help="Idempotency key: the same command again adds nothing.")
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -210,16 +222,7 @@ def enqueue(
     """
     with _said_clearly():
         settings = _settings(data_dir=data_dir, quiet=True)
-        deliveries = [
-            NewDelivery(
-                channel="page",
-                recipient="page",
-                payload={"text": text},
-                idempotency_key=key if key is None or count == 1 else f"{key}/{number}",
-                delay_s=delay,
-            )
-            for number in range(count)
-        ]
+        deliveries = _deliveries(text, count, key, delay)
         with database(settings) as conninfo:
             ids = asyncio.run(_enqueue(conninfo, deliveries, settings.max_attempts))
     typer.echo("\n".join(str(one) for one in ids))
@@ -268,14 +271,9 @@ def histogram(
     import handlers
 
     with _said_clearly():
-        payload = {
-            "image": _read(file),
-            "max_side": max_side,
-            "method": method.value,
-            "colours": colours,
-        }
+        options = {"max_side": max_side, "method": method.value, "colours": colours}
         try:
-            result = handlers.run("histogram", payload)
+            result = handlers.run("histogram", {"image": _read(file), **options})
         except handlers.errors.HandlerError as error:
             _print_json(
                 {"error": {"code": error.code, "message": error.message, "details": error.details}}
@@ -285,12 +283,34 @@ def histogram(
 
 
 def _read(file: Path) -> bytes:
-    if str(file) == "-":
-        return sys.stdin.buffer.read()
+    """The file's bytes; of a stream without end just enough to tell that it is too long.
+
+    Raises TooManyBytesError if the file is past the limit, WorkersError if it cannot be read.
+    """
+    from handlers.limits import MAX_BYTES, check_bytes
+
     try:
-        return file.read_bytes()
+        if str(file) == "-":
+            return sys.stdin.buffer.read(MAX_BYTES + 1)
+        check_bytes(file.stat().st_size)
+        with file.open("rb") as opened:
+            return opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise WorkersError(f"cannot read {file}: {error.strerror}") from error
+
+
+def _deliveries(text: str, count: int, key: str | None, delay_s: float) -> list[NewDelivery]:
+    """What the API would enqueue for this; raises WorkersError, which names the option."""
+    from pydantic import ValidationError
+
+    from server.api.deliveries import DeliveryRequest
+
+    given = {"payload": {"text": text}, "count": count, "idempotency_key": key}
+    try:
+        return DeliveryRequest.model_validate(given).deliveries(delay_s=delay_s)
+    except ValidationError as error:
+        faults = [f"{OPTIONS[str(one['loc'][0])]}: {one['msg']}" for one in error.errors()]
+        raise WorkersError("; ".join(faults), exit_code=2) from error
 
 
 async def _read_depth(conninfo: str) -> QueueDepth:

@@ -122,7 +122,8 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
         if error.errno == errno.EADDRINUSE:
             raise PortInUseError(
                 f"port {port} on {host} is in use",
-                hint=f"Choose another one: workers serve --port {port + 1}",
+                hint=f"Choose another one: workers serve --port {port + 1}, "
+                f'or make run ARGS="--port {port + 1}"',
             ) from error
         raise PortInUseError(
             f"cannot listen on {host}:{port}: {error.strerror or error}",

@@ -6,6 +6,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -55,6 +57,20 @@ class Settings(BaseSettings):
     poll_s: float = Field(5.0, gt=0, description="longest sleep of an idle worker")
     page_send_s: float = Field(0.05, ge=0, description="how long the channel 'page' takes to send")
     time_scale: float = Field(1.0, gt=0, le=1, description="shortens every span above")
+
+    @field_validator("database_url", mode="after")
+    @classmethod
+    def _readable(cls, value: str | None) -> str | None:
+        if not value:
+            return None
+        try:
+            conninfo_to_dict(value)
+        except psycopg.ProgrammingError as error:
+            raise ValueError(
+                f"is no connection string ({str(error).strip()}); "
+                "one looks like postgresql://user:password@host:5432/name"
+            ) from error
+        return value
 
     @field_validator("backoff_s", mode="before")
     @classmethod

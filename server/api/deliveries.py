@@ -56,8 +56,23 @@ class DeliveryRequest(BaseModel):
         None,
         min_length=1,
         max_length=200,
-        description="a second request with the same key adds nothing and gets the first ids",
+        description="the same request again adds nothing and gets the first ids; "
+        "of several deliveries each has the key with its number, from KEY/0 on",
     )
+
+    def deliveries(self, *, delay_s: float = 0.0) -> list[NewDelivery]:
+        """What to enqueue, due `delay_s` seconds from now."""
+        key = self.idempotency_key
+        return [
+            NewDelivery(
+                channel=self.channel,
+                recipient=self.recipient,
+                payload=self.payload.model_dump(),
+                idempotency_key=None if key is None else f"{key}/{number}",
+                delay_s=delay_s,
+            )
+            for number in range(self.count)
+        ]
 
 
 class DeliveriesAccepted(BaseModel):
@@ -93,20 +108,9 @@ async def add_deliveries(
     wanted: DeliveryRequest, connection: Lent, settings: Configured
 ) -> DeliveriesAccepted:
     """Adds them in one transaction: all of them or none."""
-    key = wanted.idempotency_key
     async with connection.transaction():
         ids = await outbox.enqueue(
-            connection,
-            [
-                NewDelivery(
-                    channel=wanted.channel,
-                    recipient=wanted.recipient,
-                    payload=wanted.payload.model_dump(),
-                    idempotency_key=None if key is None else f"{key}/{number}",
-                )
-                for number in range(wanted.count)
-            ],
-            max_attempts=settings.max_attempts,
+            connection, wanted.deliveries(), max_attempts=settings.max_attempts
         )
     return DeliveriesAccepted(ids=ids[:SHOWN_IDS], count=len(ids))
 
