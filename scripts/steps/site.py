@@ -39,11 +39,18 @@ def site_inputs(place: Place) -> list[Path]:
     )
 
 
+def shape_of(site: Path) -> str:
+    """Return the path and the length of every file of a built site, so that damage is seen."""
+    return "\n".join(
+        f"{path.relative_to(site).as_posix()} {path.stat().st_size}" for path in files_under(site)
+    )
+
+
 def build_site(place: Place, report: Report) -> None:
     """Leave the site in `site/`, built from the sources as they are. Raises StepError."""
     stamp = Stamp(place.cache / "stamps" / "site")
-    key = key_of(key_of_files(place.root, site_inputs(place)))
-    if stamp.has(key) and (place.site / "site.json").exists():
+    key = key_of_files(place.root, site_inputs(place))
+    if stamp.has(key_of(key, shape_of(place.site))):
         report.unchanged("site/")
         return
     node = find_node(place)
@@ -65,5 +72,5 @@ def build_site(place: Place, report: Report) -> None:
     for line in lines:
         if line.startswith(f"{_PREFIX}skipped"):
             report.note(line.removeprefix(_PREFIX))
-    stamp.write(key)
+    stamp.write(key_of(key, shape_of(place.site)))
     report.end("site/")

@@ -20,6 +20,7 @@ from bs4 import BeautifulSoup
 from sitebuild.build import build
 from sitebuild.failure import BuildError
 from steps.place import HERE, Place
+from steps.site import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,3 +170,14 @@ def test_a_typeface_comes_from_its_package_or_stops_the_build(clone: Place) -> N
     build(clone, base="/", say=quietly)
     [font] = clone.site.rglob("garamond.woff2")
     assert font.read_bytes() == b"a typeface"
+
+
+def test_damage_to_a_built_site_is_seen(tmp_path: Path) -> None:
+    """A file that is missing, new or cut short changes what set-up's stamp was made for."""
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "index.html").write_text("whole")
+    whole = shape_of(tmp_path)
+    (tmp_path / "en" / "index.html").write_text("cut")
+    cut = shape_of(tmp_path)
+    (tmp_path / "en" / "index.html").unlink()
+    assert len({whole, cut, shape_of(tmp_path)}) == 3

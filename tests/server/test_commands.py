@@ -201,3 +201,45 @@ def test_histogram_of_a_file_that_is_not_there(tmp_path):
     assert done.returncode == 1
     assert "cannot read" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--text", ""), "--text"),
+        (("--text", "x" * 501), "--text"),
+        (("--delay", "inf"), "--delay"),
+        (("--key", ""), "--key"),
+    ],
+)
+def test_what_the_api_would_refuse_the_command_refuses(tmp_path, options, told):
+    """The option is named, and no database is started for it."""
+    done = run("enqueue", *options, WORKERS_DATA_DIR=str(tmp_path))
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "postgres").exists()
+
+
+def test_a_connection_string_that_is_none_is_named():
+    """Every command reads the setting before it does anything."""
+    done = run("depth", DATABASE_URL="nonsense")
+    assert done.returncode == 2
+    assert done.stderr.startswith("workers: DATABASE_URL: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_data_folder_that_is_a_file_is_named(tmp_path):
+    """A sentence with the path, and a way round it."""
+    (tmp_path / "file").write_text("")
+    done = run("depth", "--data-dir", str(tmp_path / "file"))
+    assert done.returncode == 1
+    assert str(tmp_path / "file") in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_endless_file_is_refused_at_the_limit():
+    """Nothing past the limit is read, from a file or from standard input."""
+    done = run("histogram", "/dev/zero")
+    assert done.returncode == 1
+    assert '"too-many-bytes"' in done.stdout
