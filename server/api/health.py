@@ -20,12 +20,14 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
+@router.head("/livez", include_in_schema=False)
 @router.get("/livez", summary="Whether the server answers at all")
 async def live() -> Health:
     """Asks nothing of the database: a server without one need not be restarted."""
     return Health()
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get(
     "/readyz",
     summary="Whether the server can work",

@@ -32,6 +32,7 @@ class QueuePolicy(BaseModel):
     time_scale: float = Field(description="every span is multiplied by this")
 
 
+@router.head("/depth", response_model=None, include_in_schema=False)
 @router.get(
     "/depth",
     summary="How many deliveries there are in each state",
@@ -57,6 +58,7 @@ async def read_depth(
     return document
 
 
+@router.head("/policy", include_in_schema=False)
 @router.get("/policy", summary="The figures that the queue works by")
 async def read_policy(settings: Configured, response: Response) -> QueuePolicy:
     """What the page shows as constants comes from here."""

@@ -1,5 +1,7 @@
 """What the API answers."""
 
+import pytest
+
 from server.outbox import claim, depth
 from server.settings import Settings
 
@@ -114,3 +116,11 @@ async def test_health(fresh_client):
     """Both say ok while the database is there."""
     for path in ("/api/livez", "/api/readyz"):
         assert (await fresh_client.get(path)).json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize("path", ["livez", "readyz", "queue/depth", "queue/policy"])
+async def test_head_is_answered_where_get_is(fresh_client, path):
+    """Monitors ask with HEAD."""
+    answer = await fresh_client.head(f"/api/{path}")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
