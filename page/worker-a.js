@@ -1,13 +1,11 @@
 import { announce } from "./announcer.js";
 import { byId, find } from "./element.js";
 import { log } from "./event-log.js";
-import { sentenceFor } from "./failure.js";
 import { totalMs } from "./histogram-result.js";
 import { size, span } from "./numbers.js";
 import { connectPhotoPicker, currentPhoto, whenPhotoChanges } from "./photo.js";
 import { showPreview } from "./photo-preview.js";
 import { runtimeOn } from "./places.js";
-import { TaskError } from "./protocol.js";
 import { measureRun } from "./run-measure.js";
 import { canSay, say, whenSpoken } from "./text.js";
 
@@ -84,7 +82,7 @@ export class WorkerA {
       this.#status(sentence);
       log(sentence, place);
     } catch (error) {
-      this.#fail(error);
+      await this.#fail(error);
     } finally {
       byId("boot-progress", HTMLElement).hidden = true;
       this.#setBusy(false);
@@ -95,21 +93,22 @@ export class WorkerA {
    * @param {Runtime} runtime
    * @param {Photo} photo
    * @returns {Promise<HistogramResult>}
-   * @throws {TaskError} when the picture cannot be counted
+   * @throws {import("./protocol.js").TaskError} when the picture cannot be counted
    */
   async #histogram(runtime, photo) {
     const knobs = { method: chosenMethod(), max_side: chosenSide() };
     try {
       return histogramResult(await runtime.run("histogram", { image: photo.bytes, ...knobs }));
     } catch (error) {
-      if (!(error instanceof TaskError) || !error.details?.browser_may_decode) throw error;
+      const { details } = /** @type {{details?: Record<string, unknown>}} */ (error);
+      if (!details?.browser_may_decode) throw error;
       const { decodeInBrowser } = await decoder();
       const pixels = await decodeInBrowser(photo.bytes);
       if (!pixels) throw error;
-      log(say("log.browserDecoded", { format: String(error.details?.format) }), "page");
+      log(say("log.browserDecoded", { format: String(details.format) }), "page");
       const payload = {
         ...pixels,
-        format: error.details?.format,
+        format: details.format,
         bytes: photo.bytes.length,
       };
       return histogramResult(await runtime.run("histogram", { ...payload, ...knobs }));
@@ -144,8 +143,11 @@ export class WorkerA {
   }
 
   /** @param {unknown} error */
-  #fail(error) {
-    const sentence = sentenceFor(error);
+  async #fail(error) {
+    const sentence = await import("./failure.js").then(
+      ({ sentenceFor }) => sentenceFor(error),
+      () => String(error),
+    );
     this.#status(sentence, true);
     log(sentence, "page");
   }
