@@ -18,6 +18,15 @@ from server.outbox import migrate
 TEMPLATE = "migrated"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test whose name holds a set: its order differs between the processes of one run."""
+    for item in items:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        for value in parameters.values():
+            if isinstance(value, (set, frozenset)) and str(value) in item.name:
+                raise pytest.UsageError(f"give the set in its parameters an id: {item.nodeid}")
+
+
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The connection string of a PostgreSQL that runs for the whole session."""
