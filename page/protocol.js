@@ -6,16 +6,20 @@
  */
 
 /**
- * What a thread needs to boot Python.
+ * What a thread needs to boot Python. A worker of another kind takes whatever its `boot` wants; the
+ * last three come from the pool.
  * @typedef {object} BootConfig
  * @property {string} runtimeURL folder of the runtime files, absolute, ends in `/`
+ * @property {boolean} [plain] boot without the snapshot
+ * @property {number} [timeout] milliseconds after which the boot fails; 120,000 unless given
  * @property {WebAssembly.Module} [module] the interpreter, compiled by somebody else already
  * @property {ArrayBuffer} [snapshot] the bytes of the memory snapshot, fetched already
  * @property {Uint8Array} [interruptBuffer] shared byte; 2 in it raises KeyboardInterrupt. A single
  *   write can get lost in Python (about one in sixty did), so write until the task has answered,
  *   and clear the byte before the next task is sent
- * @property {boolean} [plain] boot without the snapshot
- * @property {number} [timeout] milliseconds after which the boot fails; 120,000 unless given
+ * @property {string} [lifeline] name of the Web Lock that the worker takes before it says `ready`
+ *   and holds until it dies, so that the page learns of a death that has no event
+ * @property {unknown} [shared] what an earlier worker gave away with its `ready`
  */
 
 /**
@@ -46,15 +50,18 @@
  * @property {string} traceback the frames of this project, or the JavaScript stack; may be empty
  * @property {string} [code] stable word for a failure that the handlers foresee
  * @property {Record<string, unknown>} [details] what a translated sentence needs
+ * @property {ErrorMessage} [cause] the error that led to this one
  */
 
 /**
  * @typedef {{type: "boot", config: BootConfig}} BootMessage
  * @typedef {{type: "run", id: number, task: string, payload: unknown}} RunMessage
- * @typedef {BootMessage | RunMessage} ToWorker
+ * @typedef {{type: "cancel", id: number}} CancelMessage nobody waits for the task any longer
+ * @typedef {BootMessage | RunMessage | CancelMessage} ToWorker
  *
  * @typedef {{type: "stage"} & Stage} StageMessage
- * @typedef {{type: "ready", tasks: string[], boot: BootReport}} ReadyMessage
+ * @typedef {{type: "ready", tasks: string[], boot?: BootReport, shared?: unknown,
+ *   lifeline?: boolean}} ReadyMessage `lifeline`: the worker holds the lock that it was told of
  * @typedef {{type: "boot-failed", error: ErrorMessage}} BootFailedMessage
  * @typedef {{type: "progress", id: number, value: number}} ProgressMessage
  * @typedef {{type: "done", id: number, result: unknown}} DoneMessage
@@ -65,48 +72,90 @@
  */
 
 /**
- * An error of a task, thrown on the page's side of the border.
+ * An error of a task, thrown on the page's side of the border. `name` is the class that was thrown
+ * on the other side, `traceback` its frames there, `code` and `details` what the handlers say of a
+ * failure that they foresee, `cause` the error that led to it.
  */
 export class TaskError extends Error {
   /** @param {ErrorMessage} error */
-  constructor(error) {
-    super(error.message);
-    this.name = error.name;
-    this.traceback = error.traceback;
-    this.code = error.code;
-    this.details = error.details;
+  constructor({ name, message, traceback, code, details, cause }) {
+    super(message, cause && { cause: new TaskError(cause) });
+    this.name = name;
+    this.traceback = traceback;
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** What runs a worker's tasks is lost; only another worker can go on. */
+export class RuntimeBrokenError extends Error {
+  name = "RuntimeBrokenError";
+}
+
+const LONGEST_MESSAGE = 10_000;
+const LONGEST_TRACEBACK = 40_000;
+const DEEPEST_CAUSE = 8;
+
+/**
+ * Whatever was thrown, as a plain object that can be cloned: no longer than a reader could want,
+ * with its causes, and without ever throwing itself.
+ * @param {unknown} thrown
+ * @param {number} [depth] how many errors this one is the cause of
+ * @returns {ErrorMessage}
+ */
+export function errorToMessage(thrown, depth = 0) {
+  const field = (/** @type {string} */ name) => fieldOf(thrown, name);
+  const isError = thrown instanceof Error || thrown instanceof DOMException;
+  /** @type {ErrorMessage} */
+  const message = {
+    name: isError ? written(field("name")) : "Error",
+    message: shortened(isError ? written(field("message")) : written(thrown), LONGEST_MESSAGE),
+    traceback: shortened(
+      isError ? written(field("traceback") ?? field("stack") ?? "") : "",
+      LONGEST_TRACEBACK,
+    ),
+  };
+  if (thrown instanceof TaskError) {
+    if (thrown.code !== undefined) message.code = thrown.code;
+    if (thrown.details !== undefined) message.details = thrown.details;
+  }
+  const cause = isError ? field("cause") : undefined;
+  if (cause !== undefined && depth < DEEPEST_CAUSE) {
+    message.cause = errorToMessage(cause, depth + 1);
+  }
+  return message;
+}
+
+/**
+ * @param {unknown} thrown
+ * @param {string} name
+ * @returns {unknown} undefined also where reading the field fails
+ */
+function fieldOf(thrown, name) {
+  try {
+    return /** @type {Record<string, unknown>} */ (thrown)[name];
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {unknown} value */
+function written(value) {
+  try {
+    return String(value);
+  } catch {
+    return "a value that cannot be written down";
   }
 }
 
 /**
- * Whatever was thrown, as a plain object that can be cloned.
- * @param {unknown} thrown
- * @returns {ErrorMessage}
+ * @param {string} text
+ * @param {number} longest
  */
-export function errorToMessage(thrown) {
-  if (thrown instanceof TaskError) {
-    /** @type {ErrorMessage} */
-    const message = {
-      name: thrown.name,
-      message: thrown.message,
-      traceback: thrown.traceback,
-    };
-    if (thrown.code !== undefined) {
-      message.code = thrown.code;
-    }
-    if (thrown.details !== undefined) {
-      message.details = thrown.details;
-    }
-    return message;
-  }
-  if (thrown instanceof Error || thrown instanceof DOMException) {
-    return {
-      name: thrown.name,
-      message: thrown.message,
-      traceback: thrown.stack ?? "",
-    };
-  }
-  return { name: "Error", message: String(thrown), traceback: "" };
+function shortened(text, longest) {
+  return text.length <= longest
+    ? text
+    : `${text.slice(0, longest)} … (${text.length - longest} more characters)`;
 }
 
 /**

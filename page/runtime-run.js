@@ -2,7 +2,7 @@
  * Running tasks in an interpreter that has booted.
  */
 
-import { TaskError } from "./protocol.js";
+import { RuntimeBrokenError, TaskError } from "./protocol.js";
 
 /** @import { ErrorMessage } from "./protocol.js" */
 
@@ -11,11 +11,6 @@ import { TaskError } from "./protocol.js";
  * @typedef {(task: string, payload: unknown, onProgress?: (value: number) => void)
  *   => {result: unknown} | {error: ErrorMessage}} Answer
  */
-
-/** The interpreter of this thread is lost; only another thread can go on. */
-export class RuntimeBrokenError extends Error {
-  name = "RuntimeBrokenError";
-}
 
 /**
  * Makes `run` of a runtime, which does one task at a time, in the order of the calls. It settles

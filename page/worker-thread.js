@@ -71,7 +71,7 @@ export function bootWorker(url, config, onStage) {
           onStage(message);
           break;
         case "ready":
-          resolve({ tasks: message.tasks, boot: message.boot, run });
+          resolve({ tasks: message.tasks, boot: /** @type {any} */ (message.boot), run });
           break;
         case "boot-failed":
         case "fatal":

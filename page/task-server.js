@@ -1,0 +1,153 @@
+/**
+ * The worker's side of the messages in protocol.js: a worker that calls `serveTasks` can be one of
+ * a WorkerPool.
+ */
+
+import { errorToMessage, largeBuffers, RuntimeBrokenError } from "./protocol.js";
+
+/** @import { BootConfig, BootReport, FromWorker, RunMessage, Stage, ToWorker } from "./protocol.js" */
+
+/**
+ * How a task runs.
+ * @typedef {object} RunOptions
+ * @property {(value: number) => void} [onProgress] takes values from 0 to 1
+ * @property {AbortSignal} [signal] aborted when nobody waits for the task any longer
+ */
+
+/**
+ * What a worker can do once it has booted.
+ * @typedef {object} TaskRunner
+ * @property {string[]} tasks names that `run` knows
+ * @property {BootReport} [boot] how the boot went
+ * @property {unknown} [shared] what spares a later worker work, as its `config.shared`
+ * @property {(task: string, payload: unknown, options: RunOptions) => Promise<unknown>} run
+ */
+
+const scope = /** @type {DedicatedWorkerGlobalScope} */ (/** @type {unknown} */ (globalThis));
+
+/**
+ * Answers the messages of a page from now on. To be called before the first `await` of the worker's
+ * module, or what the page has sent by then is lost.
+ *
+ * Every `run` is answered once, also with a result that cannot be cloned (as a failure). A rejection
+ * that nobody handles, and a RuntimeBrokenError, are reported as fatal: they leave the worker in a state
+ * that nobody knows.
+ * @param {(config: BootConfig, onStage: (stage: Stage) => void) => Promise<TaskRunner>} boot
+ */
+export function serveTasks(boot) {
+  /** @type {(runner: TaskRunner) => void} */
+  let booted;
+  /** Stays pending for ever when the boot fails.
+   * @type {Promise<TaskRunner>} */
+  const runner = new Promise((resolve) => {
+    booted = resolve;
+  });
+  /** @type {Map<number, AbortController>} */
+  const running = new Map();
+
+  /** @param {BootConfig} config */
+  const start = async (config) => {
+    try {
+      const started = await boot(config, (stage) => send({ type: "stage", ...stage }));
+      const lifeline = config.lifeline !== undefined && (await holdForLife(config.lifeline));
+      const { tasks, boot: report, shared } = started;
+      send({
+        type: "ready",
+        tasks,
+        lifeline,
+        ...(report && { boot: report }),
+        ...(shared !== undefined && { shared }),
+      });
+      booted(started);
+    } catch (error) {
+      send({ type: "boot-failed", error: errorToMessage(error) });
+    }
+  };
+
+  /** @param {RunMessage} message */
+  const run = async ({ id, task, payload }) => {
+    const controller = new AbortController();
+    running.set(id, controller);
+    try {
+      const result = await (await runner).run(task, payload, {
+        onProgress: (value) => send({ type: "progress", id, value }),
+        signal: controller.signal,
+      });
+      send({ type: "done", id, result }, largeBuffers(result));
+    } catch (error) {
+      const message = errorToMessage(error);
+      send(
+        error instanceof RuntimeBrokenError
+          ? { type: "fatal", error: message }
+          : { type: "failed", id, error: message },
+      );
+    } finally {
+      running.delete(id);
+    }
+  };
+
+  scope.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    send({ type: "fatal", error: errorToMessage(event.reason) });
+  });
+
+  scope.onmessage = ({ data }) => {
+    const message = /** @type {ToWorker} */ (data);
+    switch (message.type) {
+      case "boot":
+        start(message.config);
+        break;
+      case "run":
+        run(message);
+        break;
+      case "cancel":
+        running.get(message.id)?.abort();
+        break;
+    }
+  };
+}
+
+/**
+ * A boot for tasks that are JavaScript functions.
+ * @param {Record<string, (payload: any, options: {onProgress: (value: number) => void,
+ *   signal: AbortSignal}) => unknown>} tasks by name; what they return or resolve to is the result
+ * @returns {(config: unknown) => Promise<TaskRunner>}
+ */
+export function javascriptTasks(tasks) {
+  const known = new Map(Object.entries(tasks));
+  return async () => ({
+    tasks: [...known.keys()],
+    async run(name, payload, options) {
+      const task = known.get(name);
+      if (!task) {
+        throw new RangeError(`There is no task named ${name}`);
+      }
+      return task(payload, /** @type {Required<RunOptions>} */ (options));
+    },
+  });
+}
+
+/**
+ * @param {FromWorker} message
+ * @param {Transferable[]} [transfer]
+ */
+function send(message, transfer = []) {
+  scope.postMessage(message, transfer);
+}
+
+/**
+ * Takes a lock that only the end of this worker releases.
+ * @param {string} name
+ * @returns {Promise<boolean>} false where the browser has no such locks
+ */
+function holdForLife(name) {
+  if (!scope.navigator.locks) {
+    return Promise.resolve(false);
+  }
+  return new Promise((resolve) => {
+    scope.navigator.locks.request(name, () => {
+      resolve(true);
+      return new Promise(() => {});
+    });
+  });
+}
