@@ -12,8 +12,6 @@
  * @property {string} runtimeURL folder of the runtime files, absolute, ends in `/`
  * @property {boolean} [plain] boot without the snapshot
  * @property {number} [timeout] milliseconds after which the boot fails; 120,000 unless given
- * @property {WebAssembly.Module} [module] the interpreter, compiled by somebody else already
- * @property {ArrayBuffer} [snapshot] the bytes of the memory snapshot, fetched already
  * @property {Uint8Array} [interruptBuffer] shared byte; 2 in it raises KeyboardInterrupt. A single
  *   write can get lost in Python (about one in sixty did), so write until the task has answered,
  *   and clear the byte before the next task is sent
@@ -36,8 +34,9 @@
  * How the boot went.
  * @typedef {object} BootReport
  * @property {number} ms milliseconds from the call to the last stage
- * @property {"snapshot" | "plain"} path which way was taken
- * @property {string | null} fallback why the plain way was taken although a snapshot was there
+ * @property {"shared" | "snapshot" | "plain"} path which way was taken: the snapshot restored from
+ *   what another thread shared, from the files, or not at all
+ * @property {string | null} fallback why a faster way was given up that seemed to be open
  * @property {{pyodide: string, python: string, numpy: string, pillow: string}} versions
  * @property {Stage[]} stages every stage except the running count of the download
  */

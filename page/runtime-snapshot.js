@@ -46,6 +46,14 @@
  */
 
 /**
+ * What a snapshot is brought back from.
+ * @typedef {object} SnapshotParts
+ * @property {WebAssembly.Module} wasm the interpreter
+ * @property {WebAssembly.Module[]} libraries the extension modules, in the record's order
+ * @property {ArrayBufferLike} snapshot
+ */
+
+/**
  * The part of Emscripten's module that linking needs.
  * @typedef {object} LinkedModule
  * @property {Int8Array} HEAP8
@@ -88,23 +96,23 @@ export function checkSettings({ noInitialRun }) {
 }
 
 /**
- * The part of the snapshot that Pyodide must see.
- * @param {ArrayBuffer} snapshot
+ * The part of the snapshot that Pyodide must see, as a copy: it decodes text from there, which no
+ * browser does from shared memory.
+ * @param {ArrayBufferLike} snapshot
  * @param {SnapshotRecord} record
  */
 export function headOf(snapshot, record) {
-  return new Uint8Array(snapshot, 0, record.head);
+  return new Uint8Array(snapshot, 0, record.head).slice();
 }
 
 /**
  * Links the libraries into a fresh module and fills in its memory.
  * @param {LinkedModule} module
- * @param {ArrayBuffer} snapshot
  * @param {SnapshotRecord} record
- * @param {Map<string, WebAssembly.Module>} compiled the libraries by file name
+ * @param {SnapshotParts} parts
  * @throws {Error} when the module is not in the state in which the snapshot's module was
  */
-export async function linkLibraries(module, snapshot, record, compiled) {
+export async function linkLibraries(module, record, { snapshot, libraries }) {
   checkModule(module, record);
   if (record.memory > module.HEAP8.length && !module.growMemory(record.memory)) {
     throw new Error(`there is no room for ${record.memory} bytes of memory`);
@@ -115,7 +123,7 @@ export async function linkLibraries(module, snapshot, record, compiled) {
     GOT[name] = new WebAssembly.Global({ value: "i32", mutable: true }, value);
   }
   const linked = await Promise.all(
-    record.libraries.map((library) => link(module, library, compiled)),
+    record.libraries.map((library, index) => link(module, library, libraries[index])),
   );
   for (const [index, library, name] of record.slots) {
     module.setWasmTableEntry(index, linked[library][name]);
@@ -125,7 +133,7 @@ export async function linkLibraries(module, snapshot, record, compiled) {
 
 /**
  * @param {LinkedModule} module
- * @param {ArrayBuffer} snapshot
+ * @param {ArrayBufferLike} snapshot
  * @param {SnapshotRecord} record
  */
 function fillMemory({ HEAP8, HEAPU32 }, snapshot, { head, runs, trampoline }) {
@@ -180,14 +188,10 @@ function checkModule(module, record) {
 /**
  * @param {LinkedModule} module
  * @param {Library} library
- * @param {Map<string, WebAssembly.Module>} compiled
+ * @param {WebAssembly.Module} code
  * @returns {Promise<Record<string, any>>} the library's exports, at their addresses
  */
-async function link(module, { file, name, handle, memoryBase, tableBase }, compiled) {
-  const code = compiled.get(file);
-  if (code === undefined) {
-    throw new Error(`${file} is missing`);
-  }
+async function link(module, { name, handle, memoryBase, tableBase }, code) {
   const main = module.LDSO.loadedLibsByHandle[0].exports;
   /** @type {Record<string, any>} */
   let own = {};

@@ -1,25 +1,30 @@
 /**
  * Python in this thread: the worker and the page's main thread boot it by the same function.
  *
- * There are two ways. The fast one restores a memory snapshot in which everything is imported
- * already; the plain one starts the interpreter and imports. Both give the same runtime. Whatever
- * goes wrong on the fast way leads to the plain one.
+ * There are three ways. The fastest restores a memory snapshot, in which everything is imported
+ * already, from what another thread has fetched and compiled; the next fetches the same by itself;
+ * the plain one starts the interpreter and imports. All give the same runtime. Whatever goes wrong
+ * on one of them leads to the next.
  */
 
 import { Downloads } from "./runtime-files.js";
 import { lending } from "./runtime-lend.js";
 import { runner } from "./runtime-run.js";
+import { share, unshare } from "./runtime-shared.js";
 import { checkSettings, checkSnapshot, headOf, linkLibraries } from "./runtime-snapshot.js";
 
 /** @import { BootConfig, BootReport, Stage } from "./protocol.js" */
 /** @import { Manifest } from "./runtime-files.js" */
-/** @import { LinkedModule, SnapshotRecord } from "./runtime-snapshot.js" */
+/** @import { SharedRuntime } from "./runtime-shared.js" */
+/** @import { LinkedModule, SnapshotParts, SnapshotRecord } from "./runtime-snapshot.js" */
 /** @import { PyodideAPI } from "pyodide" */
 
 /**
  * @typedef {object} Runtime
  * @property {string[]} tasks names that `run` knows
  * @property {BootReport} boot how the boot went
+ * @property {SharedRuntime} [shared] what spares another thread's boot work, as its
+ *   `config.shared`; missing after a plain boot
  * @property {(task: string, payload: unknown, onProgress?: (value: number) => void)
  *   => Promise<unknown>} run settles with the task's result; rejects with a TaskError, or with a
  *   RuntimeBrokenError when Python cannot go on in this thread
@@ -30,11 +35,19 @@ import { checkSettings, checkSnapshot, headOf, linkLibraries } from "./runtime-s
  * @typedef {object} Boot
  * @property {BootConfig} config
  * @property {Downloads} downloads
- * @property {Manifest} manifest
  * @property {Promise<any>} pyodide the module pyodide.mjs
  * @property {Promise<any>} emscripten the module pyodide.asm.mjs
- * @property {Promise<WebAssembly.Module>} wasm
  * @property {(name: string) => void} ended reports that a stage has ended
+ */
+
+/**
+ * An interpreter that has started.
+ * @typedef {object} Started
+ * @property {PyodideAPI} python
+ * @property {Manifest} manifest
+ * @property {BootReport["path"]} path
+ * @property {string | null} fallback
+ * @property {SharedRuntime} [shared]
  */
 
 const PACKAGE = "workers-handlers";
@@ -84,22 +97,19 @@ async function boot(config, onStage, signal) {
     onStage({ name: "download", ms: now(), bytes, total });
   });
   const [pyodide, emscripten] = SCRIPTS.map((name) => inAdvance(downloads.script(name)));
-  const wasm = inAdvance(config.module ? Promise.resolve(config.module) : downloads.module(WASM));
   /** @type {Boot} */
   const steps = {
     config,
     downloads,
-    manifest: await downloads.manifest(),
     pyodide,
     emscripten,
-    wasm,
     ended(name) {
       const stage = { name, ms: now() };
       stages.push(stage);
       onStage(stage);
     },
   };
-  const { python, path, fallback } = await start(steps);
+  const { python, manifest, path, fallback, shared } = await start(steps);
   const bridge = python.pyimport("handlers.browser");
   if (config.interruptBuffer) {
     python.setInterruptBuffer(config.interruptBuffer);
@@ -110,7 +120,11 @@ async function boot(config, onStage, signal) {
   return {
     tasks,
     boot: { ms: now(), path, fallback, versions, stages },
-    run: runner(bridge.answer, path === "snapshot" ? completer(python, steps) : async () => false),
+    ...(shared && { shared }),
+    run: runner(
+      bridge.answer,
+      path === "plain" ? async () => false : completer(python, config, manifest),
+    ),
   };
 }
 
@@ -128,58 +142,100 @@ function inAdvance(promise) {
 
 /**
  * @param {Boot} steps
- * @returns {Promise<{python: PyodideAPI, path: "snapshot" | "plain", fallback: string | null}>}
+ * @returns {Promise<Started>}
  */
 async function start(steps) {
-  const { snapshot } = steps.manifest;
-  let fallback = null;
-  if (snapshot && !steps.config.plain) {
+  const { config, downloads } = steps;
+  const { runtimeURL } = config;
+  const reasons = [];
+  if (config.shared !== undefined && !config.plain) {
     try {
-      return { python: await restore(steps, snapshot), path: "snapshot", fallback };
+      const shared = /** @type {SharedRuntime} */ (config.shared);
+      const { manifest, parts } = await unshare(shared, runtimeURL);
+      const python = await restore(steps, manifest, parts);
+      return { python, manifest, path: "shared", fallback: null, shared };
     } catch (error) {
-      fallback = String(error);
+      reasons.push(String(error));
     }
   }
-  return { python: await startPlainly(steps), path: "plain", fallback };
+  const wasm = inAdvance(downloads.module(WASM));
+  const manifest = await downloads.manifest();
+  if (isRestorable(manifest) && !config.plain) {
+    try {
+      const parts = await fetchParts(steps, manifest.snapshot, wasm);
+      const python = await restore(steps, manifest, parts);
+      const shared = share(runtimeURL, manifest, parts);
+      return { python, manifest, path: "snapshot", fallback: reasons[0] ?? null, shared };
+    } catch (error) {
+      reasons.push(String(error));
+    }
+  }
+  const python = await startPlainly(steps, manifest, wasm);
+  return { python, manifest, path: "plain", fallback: reasons.join("; ") || null };
+}
+
+/**
+ * @param {Manifest} manifest
+ * @returns {manifest is Manifest & {snapshot: SnapshotRecord}}
+ */
+function isRestorable(manifest) {
+  return manifest.snapshot !== null;
 }
 
 /**
  * @param {Boot} steps
  * @param {SnapshotRecord} record
+ * @param {Promise<WebAssembly.Module>} compiling the interpreter
+ * @returns {Promise<SnapshotParts>}
+ */
+async function fetchParts({ downloads }, record, compiling) {
+  const files = record.libraries.map(({ file }) => file);
+  downloads.expect([...SCRIPTS, WASM, record.file, ...files]);
+  const [snapshot, wasm, ...libraries] = await Promise.all([
+    checked(downloads.bytes(record.file), record),
+    compiling,
+    ...files.map((name) => downloads.module(name)),
+  ]);
+  return { snapshot, wasm, libraries };
+}
+
+/**
+ * @param {Promise<ArrayBuffer>} pending
+ * @param {SnapshotRecord} record
+ */
+async function checked(pending, record) {
+  const snapshot = await pending;
+  await checkSnapshot(snapshot, record);
+  return snapshot;
+}
+
+/**
+ * @param {Boot} steps
+ * @param {Manifest & {snapshot: SnapshotRecord}} manifest
+ * @param {SnapshotParts} parts
  * @returns {Promise<PyodideAPI>}
  */
-async function restore(steps, record) {
-  const { config, downloads, manifest } = steps;
-  const libraries = record.libraries.map(({ file }) => file);
-  downloads.expect([
-    ...SCRIPTS,
-    ...libraries,
-    ...(config.module ? [] : [WASM]),
-    ...(config.snapshot ? [] : [record.file]),
+async function restore(steps, manifest, parts) {
+  const { config, downloads } = steps;
+  const record = manifest.snapshot;
+  const [{ loadPyodide, version }, { default: create }] = await Promise.all([
+    steps.pyodide,
+    steps.emscripten,
   ]);
-  const [snapshot, compiled, { default: create }, { loadPyodide, version }, wasm] =
-    await Promise.all([
-      checked(config.snapshot ?? downloads.bytes(record.file), record),
-      Promise.all(libraries.map((name) => downloads.module(name))),
-      steps.emscripten,
-      steps.pyodide,
-      steps.wasm,
-    ]);
   steps.ended("compile");
   if (version !== manifest.pyodide) {
     throw new Error(`the snapshot is for Pyodide ${manifest.pyodide}, this is ${version}`);
   }
-  const modules = new Map(libraries.map((name, index) => [name, compiled[index]]));
   const files = new Map([[downloads.url(STDLIB), null]]);
-  const python = await lending({ wasm: [downloads.url(WASM), wasm], files }, () =>
+  const python = await lending({ wasm: [downloads.url(WASM), parts.wasm], files }, () =>
     loadPyodide({
-      ...options(steps),
-      _loadSnapshot: headOf(snapshot, record),
+      ...options(config, manifest),
+      _loadSnapshot: headOf(parts.snapshot, record),
       createPyodideModule: async (/** @type {{noInitialRun?: boolean}} */ settings) => {
         checkSettings(settings);
         /** @type {LinkedModule} */
         const module = await create(settings);
-        await linkLibraries(module, snapshot, record, modules);
+        await linkLibraries(module, record, parts);
         return module;
       },
     }),
@@ -195,10 +251,11 @@ async function restore(steps, record) {
  * A restored interpreter has no files. When an import failed for that reason, the returned function
  * puts them in place.
  * @param {PyodideAPI} python
- * @param {Boot} steps
+ * @param {BootConfig} config
+ * @param {Manifest} manifest
  * @returns {() => Promise<boolean>}
  */
-function completer(python, { config, manifest: { snapshot } }) {
+function completer(python, config, { snapshot }) {
   const { missed, filled } = python.pyimport("handlers.snapshot");
   let complete = false;
   return async () => {
@@ -217,44 +274,35 @@ function completer(python, { config, manifest: { snapshot } }) {
 }
 
 /**
- * @param {ArrayBuffer | Promise<ArrayBuffer>} pending
- * @param {SnapshotRecord} record
- */
-async function checked(pending, record) {
-  const snapshot = await pending;
-  await checkSnapshot(snapshot, record);
-  return snapshot;
-}
-
-/**
  * @param {Boot} steps
+ * @param {Manifest} manifest
+ * @param {Promise<WebAssembly.Module>} compiling the interpreter
  * @returns {Promise<PyodideAPI>}
  */
-async function startPlainly(steps) {
-  const { config, downloads, manifest } = steps;
+async function startPlainly(steps, manifest, compiling) {
+  const { config, downloads } = steps;
   const wheels = Object.values(manifest.lock.packages).map(({ file_name: name }) => name);
   const others = [STDLIB, ...wheels];
-  downloads.expect([...SCRIPTS, ...others, ...(config.module ? [] : [WASM])]);
+  downloads.expect([...SCRIPTS, WASM, ...others]);
   const [contents, { loadPyodide }, wasm] = await Promise.all([
     Promise.all(others.map((name) => downloads.bytes(name))),
     steps.pyodide,
-    steps.wasm,
+    compiling,
     steps.emscripten,
   ]);
   steps.ended("compile");
   const files = new Map(others.map((name, index) => [downloads.url(name), contents[index]]));
   const python = await lending({ wasm: [downloads.url(WASM), wasm], files }, () =>
-    loadPyodide({ ...options(steps), packages: [PACKAGE] }),
+    loadPyodide({ ...options(config, manifest), packages: [PACKAGE] }),
   );
   steps.ended("interpreter");
   return python;
 }
 
-/** @param {Boot} steps */
-function options({ config, manifest }) {
-  return {
-    indexURL: config.runtimeURL,
-    lockFileContents: manifest.lock,
-    packageBaseUrl: config.runtimeURL,
-  };
+/**
+ * @param {BootConfig} config
+ * @param {Manifest} manifest
+ */
+function options({ runtimeURL }, { lock }) {
+  return { indexURL: runtimeURL, lockFileContents: lock, packageBaseUrl: runtimeURL };
 }
