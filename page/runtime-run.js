@@ -13,14 +13,22 @@ import { RuntimeBrokenError, TaskError } from "./protocol.js";
  */
 
 /**
+ * What a caller of `run` may give besides task and payload.
+ * @typedef {object} RunOptions
+ * @property {(value: number) => void} [onProgress] takes values from 0 to 1 that never fall
+ * @property {AbortSignal} [signal] cancels the task wherever it awaits something
+ *
+ * @typedef {(task: string, payload: unknown, options?: RunOptions) => Promise<unknown>} Run
+ */
+
+/**
  * Makes `run` of a runtime, which does one task at a time, in the order of the calls. It settles
  * with the task's result, rejects with a TaskError when the task failed, and with a
  * RuntimeBrokenError, from then on always, when the interpreter broke.
  * @param {Answer} answer
  * @param {() => Promise<boolean>} completed puts in place what an import of the last task lacked,
  *   and tells whether there was anything: then that task runs again
- * @returns {(task: string, payload: unknown, onProgress?: (value: number) => void)
- *   => Promise<unknown>}
+ * @returns {Run}
  */
 export function runner(answer, completed) {
   /** @type {RuntimeBrokenError | undefined} */
@@ -43,8 +51,8 @@ export function runner(answer, completed) {
       throw broken;
     }
   };
-  /** @type {ReturnType<typeof runner>} */
-  const run = async (task, payload, onProgress) => {
+  /** @type {Run} */
+  const run = async (task, payload, { onProgress } = {}) => {
     let highest = 0;
     /** @param {number} value */
     const report = (value) => {
@@ -72,8 +80,8 @@ export function runner(answer, completed) {
   };
   /** @type {Promise<unknown>} */
   let last = Promise.resolve();
-  return (task, payload, onProgress) => {
-    const next = last.then(() => run(task, payload, onProgress));
+  return (task, payload, options) => {
+    const next = last.then(() => run(task, payload, options));
     last = next.catch(() => {});
     return next;
   };

@@ -16,6 +16,7 @@ import { checkSettings, checkSnapshot, headOf, linkLibraries } from "./runtime-s
 /** @import { BootConfig, BootReport, Stage } from "./protocol.js" */
 /** @import { Manifest } from "./runtime-files.js" */
 /** @import { SharedRuntime } from "./runtime-shared.js" */
+/** @import { Run } from "./runtime-run.js" */
 /** @import { LinkedModule, SnapshotParts, SnapshotRecord } from "./runtime-snapshot.js" */
 /** @import { PyodideAPI } from "pyodide" */
 
@@ -25,8 +26,7 @@ import { checkSettings, checkSnapshot, headOf, linkLibraries } from "./runtime-s
  * @property {BootReport} boot how the boot went
  * @property {SharedRuntime} [shared] what spares another thread's boot work, as its
  *   `config.shared`; missing after a plain boot
- * @property {(task: string, payload: unknown, onProgress?: (value: number) => void)
- *   => Promise<unknown>} run settles with the task's result; rejects with a TaskError, or with a
+ * @property {Run} run settles with the task's result; rejects with a TaskError, or with a
  *   RuntimeBrokenError when Python cannot go on in this thread
  */
 

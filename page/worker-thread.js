@@ -42,7 +42,7 @@ export function bootWorker(url, config, onStage) {
     };
 
     /** @type {Runtime["run"]} */
-    const run = (task, payload, onProgress) => {
+    const run = (task, payload, { onProgress } = {}) => {
       const next = queue.then(
         () =>
           new Promise((done, failed) => {

@@ -46,9 +46,9 @@ export async function onMain({ assets, config, runs = [] }) {
     const runtime = await bootRuntime(config, stage);
     messages.push({ type: "ready", tasks: runtime.tasks, boot: runtime.boot });
     for (const [id, { task, payload }] of runs.entries()) {
-      const progress = (value) => messages.push({ type: "progress", id, value });
+      const onProgress = (value) => messages.push({ type: "progress", id, value });
       try {
-        const result = await runtime.run(task, withBytes(payload), progress);
+        const result = await runtime.run(task, withBytes(payload), { onProgress });
         messages.push(describe({ type: "done", id, result }));
       } catch (error) {
         messages.push({ type: "failed", id, error: errorToMessage(error) });
