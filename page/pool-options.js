@@ -1,0 +1,68 @@
+/** @import { Limits } from "./pool-state.js" */
+
+/**
+ * Reads the limits of a pool and fills in what was not given.
+ * @param {Partial<Limits>} options
+ * @returns {Limits}
+ * @throws {TypeError} when a limit is no number
+ * @throws {RangeError} when it makes no sense
+ */
+export function limitsOf(options) {
+  return {
+    size: whole("size", options.size ?? defaultSize(), 1),
+    maxQueue: amount("maxQueue", options.maxQueue ?? 1000),
+    bootTimeout: amount("bootTimeout", options.bootTimeout ?? 120_000),
+    taskTimeout: amount("taskTimeout", options.taskTimeout ?? Number.POSITIVE_INFINITY),
+    graceMs: amount("graceMs", options.graceMs ?? 500),
+    maxTasksPerWorker: amount(
+      "maxTasksPerWorker",
+      options.maxTasksPerWorker ?? Number.POSITIVE_INFINITY,
+      1,
+    ),
+    bootAttempts: whole("bootAttempts", options.bootAttempts ?? 3, 1),
+    bootPause: amount("bootPause", options.bootPause ?? 250),
+  };
+}
+
+/**
+ * How many workers fit this machine: a Python worker takes 60 to 160 MB, and the page needs a core
+ * for itself.
+ * @returns {number} 1 on a small machine, 4 on a large one, 2 on any other
+ */
+export function defaultSize() {
+  const { hardwareConcurrency: cores = 2, deviceMemory: gigabytes = 4 } =
+    /** @type {{hardwareConcurrency?: number, deviceMemory?: number}} */ (
+      globalThis.navigator ?? {}
+    );
+  if (cores < 2 || gigabytes <= 2) return 1;
+  return cores >= 8 && gigabytes >= 8 ? 4 : 2;
+}
+
+/**
+ * @param {string} name
+ * @param {number} value
+ * @param {number} least
+ * @returns {number} `value`
+ */
+export function whole(name, value, least) {
+  if (!Number.isInteger(amount(name, value, least))) {
+    throw new RangeError(`${name} must be a whole number, not ${value}`);
+  }
+  return value;
+}
+
+/**
+ * @param {string} name
+ * @param {number} value
+ * @param {number} [least]
+ * @returns {number} `value`, which may be Infinity
+ */
+export function amount(name, value, least = 0) {
+  if (typeof value !== "number") {
+    throw new TypeError(`${name} must be a number, not ${typeof value}`);
+  }
+  if (!(value >= least)) {
+    throw new RangeError(`${name} must be ${least} or more, not ${value}`);
+  }
+  return value;
+}

@@ -1,0 +1,177 @@
+import { errorToMessage } from "./protocol.js";
+
+/**
+ * @import { ErrorMessage, FromWorker, ReadyMessage, Stage, ToWorker } from "./protocol.js"
+ * @import { Done, Failed } from "./pool-state.js"
+ */
+
+/**
+ * What a worker's owner hears of it.
+ * @typedef {object} WorkerListener
+ * @property {(stage: Stage) => void} onStage
+ * @property {(message: ReadyMessage) => void} onReady
+ * @property {(id: number, value: number) => void} onProgress
+ * @property {(id: number, outcome: Done | Failed) => void} onAnswer
+ * @property {(error: ErrorMessage) => void} onError it is no good any longer, whatever the reason
+ * @property {() => void} onExit it ended without a word
+ */
+
+/** Milliseconds between two writes into the interrupt buffer: Python can miss a single one. */
+const INTERRUPT_EVERY = 20;
+
+/**
+ * One worker and everything that belongs to its life: its listeners, its interrupt buffer, and its
+ * lifeline, a lock that tells of a death that has no event.
+ */
+export class PoolWorker {
+  #worker;
+  #listener;
+  /** @type {Uint8Array | undefined} */
+  #interruptBuffer;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #interrupting;
+  #end = new AbortController();
+
+  /**
+   * Starts the worker and tells it to boot.
+   * @param {() => Worker} spawn
+   * @param {object} config what the worker needs to boot
+   * @param {WorkerListener} listener
+   * @throws {unknown} what `new Worker` throws, or a DataCloneError for the config
+   */
+  constructor(spawn, config, listener) {
+    this.#listener = listener;
+    this.#worker = spawn();
+    this.#worker.onmessage = ({ data }) => this.#receive(data);
+    this.#worker.onerror = (event) => {
+      // What went wrong is told to whoever waits for it, so it is no error of the page.
+      event.preventDefault();
+      listener.onError(described(event));
+    };
+    this.#worker.onmessageerror = () => {
+      const message = "A message from the worker could not be read";
+      listener.onError({ name: "DataCloneError", message, traceback: "" });
+    };
+    /** @type {{interruptBuffer?: Uint8Array, lifeline?: string}} */
+    const own = {};
+    if (globalThis.crossOriginIsolated) {
+      this.#interruptBuffer = new Uint8Array(new SharedArrayBuffer(1));
+      own.interruptBuffer = this.#interruptBuffer;
+    }
+    if (globalThis.navigator?.locks) {
+      own.lifeline = `lifeline-${crypto.randomUUID()}`;
+      this.lifeline = own.lifeline;
+    }
+    try {
+      this.#post(/** @type {ToWorker} */ ({ type: "boot", config: { ...config, ...own } }));
+    } catch (error) {
+      this.terminate();
+      throw error;
+    }
+  }
+
+  /**
+   * @param {number} id
+   * @param {string} task
+   * @param {unknown} payload
+   * @param {Transferable[]} transfer
+   * @throws {DOMException} DataCloneError when the payload cannot be cloned
+   */
+  run(id, task, payload, transfer) {
+    this.#post({ type: "run", id, task, payload }, transfer);
+  }
+
+  /**
+   * Asks the worker to stop its task, until `calm` or `terminate` is called.
+   * @param {number} id
+   */
+  cancel(id) {
+    this.#post({ type: "cancel", id });
+    const buffer = this.#interruptBuffer;
+    if (!buffer) return;
+    buffer[0] = 2;
+    this.#interrupting = setInterval(() => {
+      buffer[0] = 2;
+    }, INTERRUPT_EVERY);
+  }
+
+  /** Lets the worker's next task run undisturbed. */
+  calm() {
+    clearInterval(this.#interrupting);
+    if (this.#interruptBuffer) this.#interruptBuffer[0] = 0;
+  }
+
+  /** Ends the worker; nothing is heard of it from now on. */
+  terminate() {
+    clearInterval(this.#interrupting);
+    this.#end.abort();
+    this.#worker.onmessage = null;
+    this.#worker.onerror = null;
+    this.#worker.onmessageerror = null;
+    this.#worker.terminate();
+  }
+
+  /**
+   * @param {ToWorker} message
+   * @param {Transferable[]} [transfer]
+   */
+  #post(message, transfer = []) {
+    this.#worker.postMessage(message, transfer);
+  }
+
+  /** @param {FromWorker} message */
+  #receive(message) {
+    const listener = this.#listener;
+    switch (message?.type) {
+      case "stage":
+        listener.onStage(message);
+        break;
+      case "ready":
+        if (message.lifeline) this.#watch();
+        listener.onReady(message);
+        break;
+      case "progress":
+        listener.onProgress(message.id, message.value);
+        break;
+      case "done":
+        listener.onAnswer(message.id, { kind: "done", result: message.result });
+        break;
+      case "failed":
+        listener.onAnswer(message.id, { kind: "failed", error: message.error });
+        break;
+      case "boot-failed":
+      case "fatal":
+        listener.onError(message.error);
+        break;
+    }
+  }
+
+  /** Waits for the lock that the worker holds as long as it lives. */
+  #watch() {
+    if (this.lifeline === undefined) return;
+    navigator.locks
+      .request(this.lifeline, { signal: this.#end.signal }, () => this.#listener.onExit())
+      .catch((error) => {
+        if (!this.#end.signal.aborted) this.#listener.onError(errorToMessage(error));
+      });
+  }
+}
+
+/**
+ * @param {ErrorEvent | Event} event
+ * @returns {ErrorMessage}
+ */
+function described(event) {
+  const { message, filename, lineno, colno } = /** @type {Partial<ErrorEvent>} */ (event);
+  if (message) {
+    return { name: "Error", message, traceback: `${filename}:${lineno}:${colno}` };
+  }
+  // The browser says no more than that: the reason is in its console.
+  return {
+    name: "Error",
+    message:
+      "The worker's script could not be loaded: it, or a module that it imports, is missing, " +
+      "is not JavaScript, or is refused by a policy",
+    traceback: "",
+  };
+}
