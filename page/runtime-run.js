@@ -7,9 +7,13 @@ import { RuntimeBrokenError, TaskError } from "./protocol.js";
 /** @import { ErrorMessage } from "./protocol.js" */
 
 /**
- * The Python side: `answer` of handlers/browser.py.
- * @typedef {(task: string, payload: unknown, onProgress?: (value: number) => void)
- *   => {result: unknown} | {error: ErrorMessage}} Answer
+ * The Python side: handlers/browser.py.
+ * @typedef {object} Bridge
+ * @property {(task: string, payload: unknown, onProgress: (value: number) => void,
+ *   settle: (outcome: Outcome) => void) => void} answer
+ * @property {() => void} cancel cancels the task that awaits something, if there is one
+ *
+ * @typedef {{result: unknown} | {error: ErrorMessage}} Outcome
  */
 
 /**
@@ -23,36 +27,47 @@ import { RuntimeBrokenError, TaskError } from "./protocol.js";
 
 /**
  * Makes `run` of a runtime, which does one task at a time, in the order of the calls. It settles
- * with the task's result, rejects with a TaskError when the task failed, and with a
+ * with the task's result, rejects with a TaskError when the task failed or was cancelled, and with a
  * RuntimeBrokenError, from then on always, when the interpreter broke.
- * @param {Answer} answer
+ * @param {Bridge} bridge
  * @param {() => Promise<boolean>} completed puts in place what an import of the last task lacked,
  *   and tells whether there was anything: then that task runs again
  * @returns {Run}
  */
-export function runner(answer, completed) {
+export function runner({ answer, cancel }, completed) {
   /** @type {RuntimeBrokenError | undefined} */
   let broken;
-  /** @type {Answer} */
-  const ask = (task, payload, onProgress) => {
-    if (broken) {
-      throw broken;
+
+  /**
+   * @param {string} task
+   * @param {unknown} payload
+   * @param {(value: number) => void} report
+   * @param {AbortSignal | undefined} signal
+   * @returns {Promise<Outcome>}
+   */
+  const ask = async (task, payload, report, signal) => {
+    if (signal?.aborted) {
+      return { error: CANCELLED };
     }
+    const abort = () => cancel();
+    signal?.addEventListener("abort", abort);
     try {
-      return answer(task, payload, onProgress);
+      return await new Promise((settle) => answer(task, payload, report, settle));
     } catch (thrown) {
-      const error = pythonError(thrown);
-      if (error) {
-        return { error };
-      }
       broken = new RuntimeBrokenError(`Python broke while it ran ${task}: ${thrown}`, {
         cause: thrown,
       });
       throw broken;
+    } finally {
+      signal?.removeEventListener("abort", abort);
     }
   };
+
   /** @type {Run} */
-  const run = async (task, payload, { onProgress } = {}) => {
+  const run = async (task, payload, { onProgress, signal } = {}) => {
+    if (broken) {
+      throw broken;
+    }
     let highest = 0;
     /** @param {number} value */
     const report = (value) => {
@@ -61,23 +76,17 @@ export function runner(answer, completed) {
         onProgress?.(value);
       }
     };
-    let outcome = ask(task, payload, report);
-    try {
-      if (await completed()) {
-        outcome = ask(task, payload, report);
-      }
-    } catch (thrown) {
-      const error = pythonError(thrown);
-      if (!error) {
-        throw thrown;
-      }
-      outcome = { error };
+    let outcome = await ask(task, payload, report, signal);
+    if (await completed()) {
+      outcome = await ask(task, payload, report, signal);
     }
+    highest = Number.POSITIVE_INFINITY;
     if ("error" in outcome) {
       throw new TaskError(outcome.error);
     }
     return outcome.result;
   };
+
   /** @type {Promise<unknown>} */
   let last = Promise.resolve();
   return (task, payload, options) => {
@@ -87,19 +96,5 @@ export function runner(answer, completed) {
   };
 }
 
-/**
- * An error that reached JavaScript past the bridge, such as an interrupt that came in its last
- * lines or just behind them.
- * @param {unknown} thrown
- * @returns {ErrorMessage | undefined} undefined when it is none of Python's, or a fatal one
- */
-function pythonError(thrown) {
-  const { type, message } = /** @type {{type?: unknown, message?: string}} */ (thrown);
-  if (typeof type !== "string" || "pyodide_fatal_error" in /** @type {object} */ (thrown)) {
-    return undefined;
-  }
-  // Pyodide's message is the whole traceback; its last line says what happened.
-  const last = (message ?? "").trimEnd().split("\n").at(-1) ?? "";
-  const told = last.startsWith(`${type}: `) ? last.slice(type.length + 2) : "";
-  return { name: type, message: told, traceback: "" };
-}
+/** What a task that is given up before it begins is told, as one that is given up later. */
+const CANCELLED = { name: "CancelledError", message: "", traceback: "" };

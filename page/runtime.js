@@ -122,7 +122,7 @@ async function boot(config, onStage, signal) {
     boot: { ms: now(), path, fallback, versions, stages },
     ...(shared && { shared }),
     run: runner(
-      bridge.answer,
+      bridge,
       path === "plain" ? async () => false : completer(python, config, manifest),
     ),
   };

@@ -2,12 +2,20 @@
 
 >>> import handlers
 >>> handlers.names()
-('histogram',)
+('allocate', 'echo', 'fail', 'grind', 'histogram', 'sleep', 'spin', 'square')
+>>> handlers.run("square", {"x": 7})
+49.0
 """
 
+from handlers import busy as _busy  # noqa: F401 - importing it registers its tasks
 from handlers import errors
-from handlers import histogram as _histogram  # noqa: F401 - importing it registers the task
+from handlers import failing as _failing  # noqa: F401 - the same
+from handlers import histogram as _histogram  # noqa: F401 - the same
+from handlers import memory as _memory  # noqa: F401 - the same
+from handlers import plain as _plain  # noqa: F401 - the same
+from handlers.progress import report_progress
 from handlers.registry import names, run, task
 from handlers.report import canonical_json
+from handlers.signature import Range
 
-__all__ = ["canonical_json", "errors", "names", "run", "task"]
+__all__ = ["Range", "canonical_json", "errors", "names", "report_progress", "run", "task"]

@@ -3,15 +3,19 @@
 Values cross the border by these rules:
 
 - JavaScript to Python: objects become dicts, arrays lists, typed arrays and ArrayBuffers bytes,
-  `null` and `undefined` None.
+  `null` and `undefined` None. A payload that holds anything else but Maps (dicts) and Sets (sets)
+  is refused.
 - Python to JavaScript: dicts become plain objects, lists and tuples arrays, bytes and
   one-dimensional NumPy arrays typed arrays (each a copy with a buffer of its own), None `null`.
   A value of any other kind is refused; no proxy ever leaves this module.
 """
 
+import asyncio
+import inspect
 import platform
-import traceback
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +25,19 @@ from js import Object
 from pyodide.ffi import JsBuffer, JsProxy, jsnull, to_js
 
 import handlers
-from handlers.errors import HandlerError
+from handlers import crash as _crash  # noqa: F401 - importing it registers the task
+from handlers import interrupts, registry
+from handlers.describe import describe
+from handlers.errors import BadPayloadError
+from handlers.interrupts import cancel, interruptible, interruptible_later
 
-__all__ = ["answer", "tasks", "versions"]
+__all__ = ["answer", "cancel", "tasks", "versions"]
+
+Settle = Callable[[JsProxy], None]
+
+_MACHINERY = frozenset((__file__, registry.__file__, interrupts.__file__))
+
+signal.signal(signal.SIGINT, interrupts.strike)
 
 
 def tasks() -> JsProxy:
@@ -43,30 +57,48 @@ def versions() -> JsProxy:
     )
 
 
-def answer(name: str, payload: Any, progress: Callable[[float], None] | None = None) -> JsProxy:
-    """Run a task and return `{result}` or `{error}` as a plain JavaScript object; never raise.
+def answer(
+    name: str, payload: Any, progress: Callable[[float], None] | None, settle: Settle
+) -> None:
+    """Run a task and call `settle` once with `{result}` or `{error}`, a plain JavaScript object.
 
-    `error` is `{name, message, traceback}`, and for a HandlerError also `code` and `details`.
-    The traceback begins at the first frame behind this bridge.
+    That happens before this returns, or later if the task is async; then `cancel` cancels it.
+    `error` is what handlers.describe makes of an exception; its tracebacks begin at the first
+    frame behind this bridge. One task at a time.
     """
     try:
-        return _to_javascript({"result": handlers.run(name, _payload(payload), progress)})
+        outcome = interruptible(partial(registry.start, name, _payload(payload), progress))
+        if inspect.iscoroutine(outcome):
+            waiting = asyncio.ensure_future(_answer_later(outcome))
+            waiting.add_done_callback(partial(_settle, settle, outcome))
+            return
+        answered = _to_javascript({"result": outcome})
     except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt is an answer, too
-        return _to_javascript({"error": _describe(error)})
+        answered = _failure(error)
+    settle(answered)
 
 
-def _describe(error: BaseException) -> dict[str, Any]:
-    frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
-        frames = frames.tb_next
-    described: dict[str, Any] = {
-        "name": type(error).__name__,
-        "message": str(error),
-        "traceback": "".join(traceback.format_exception(type(error), error, frames)),
-    }
-    if isinstance(error, HandlerError):
-        described |= {"code": error.code, "details": error.details}
-    return described
+async def _answer_later(coroutine: Coroutine[Any, Any, Any]) -> JsProxy:
+    """Await the task; KeyboardInterrupt and SystemExit would tear the event loop if they left."""
+    try:
+        return _to_javascript({"result": await interruptible_later(coroutine)})
+    except BaseException as error:  # noqa: BLE001 - as above
+        return _failure(error)
+
+
+def _settle(
+    settle: Settle, coroutine: Coroutine[Any, Any, Any], waiting: asyncio.Task[JsProxy]
+) -> None:
+    coroutine.close()  # it has not even begun if it was cancelled at once
+    cancelled = waiting.cancelled()
+    settle(_failure(asyncio.CancelledError()) if cancelled else waiting.result())
+
+
+def _failure(error: BaseException) -> JsProxy:
+    """Describe an error, and let go of what its frames hold."""
+    described = describe(error, _MACHINERY)
+    error.__traceback__ = None
+    return _to_javascript({"error": described})
 
 
 def _payload(value: Any) -> dict[str, Any]:
@@ -76,14 +108,22 @@ def _payload(value: Any) -> dict[str, Any]:
     """
     if value is None or value is jsnull:
         return {}
+    if not isinstance(value, JsProxy):
+        raise BadPayloadError("payload", "must be an object")
     entries = ((key, inner) for key, inner in Object.entries(value) if inner is not None)
-    return {key: _to_python(inner) for key, inner in entries}
+    return {key: _to_python(inner, key) for key, inner in entries}
 
 
-def _to_python(value: Any) -> Any:
+def _to_python(value: Any, field: str) -> Any:
     if isinstance(value, JsBuffer):
         return value.to_bytes()
-    return _plain(value.to_py() if isinstance(value, JsProxy) else value)
+    if not isinstance(value, JsProxy):
+        return _plain(value)
+
+    def refuse(foreign: JsProxy, *_: object) -> None:
+        raise BadPayloadError(field, f"holds a {foreign.constructor.name}, which Python has not")
+
+    return _plain(value.to_py(default_converter=refuse))
 
 
 def _plain(value: Any) -> Any:

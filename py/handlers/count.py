@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from handlers.registry import Progress
+from handlers.progress import Receiver
 
 CELLS = 16 * 16 * 16
 _CHUNK = 1 << 18
@@ -25,7 +25,7 @@ class Counts:
     sums: tuple[list[int], list[int], list[int]]
 
 
-def count_vectorised(image: Image.Image, progress: Progress) -> Counts:
+def count_vectorised(image: Image.Image, progress: Receiver) -> Counts:
     """Count with Pillow's and NumPy's compiled loops, some rows at a time."""
     histogram = image.histogram()
     cube = np.zeros(CELLS, np.int64)
@@ -51,7 +51,7 @@ def count_vectorised(image: Image.Image, progress: Progress) -> Counts:
     )
 
 
-def count_loop(image: Image.Image, progress: Progress) -> Counts:
+def count_loop(image: Image.Image, progress: Receiver) -> Counts:
     """Count with one step of Python for each pixel: what a vectorised count saves."""
     reds, greens, blues = [0] * 256, [0] * 256, [0] * 256
     cube = [0] * CELLS

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Annotated, Literal
 
 import numpy as np
 import PIL
@@ -14,45 +15,59 @@ from handlers.count import count_loop, count_vectorised
 from handlers.decode import Decoded, decode
 from handlers.errors import OutOfMemoryError
 from handlers.palette import palette
-from handlers.payload import Options, Pixels, read_options, read_source
-from handlers.registry import Payload, Progress, Result, task
+from handlers.payload import DIMENSION, Buffer, Pixels, read_source
+from handlers.progress import report_progress
+from handlers.registry import task
 from handlers.report import digest
 from handlers.shrink import shrink
+from handlers.signature import Range
+
+Result = dict[str, object]
 
 SCHEMA = 1
 _COUNTERS = {"vectorised": count_vectorised, "loop": count_loop}
 
 
 @task("histogram")
-def histogram(payload: Payload, progress: Progress) -> Result:
+def histogram(  # noqa: PLR0913 - a payload has as many fields as it has
+    *,
+    image: Buffer | None = None,
+    rgba: Buffer | None = None,
+    width: Annotated[int, DIMENSION] | None = None,
+    height: Annotated[int, DIMENSION] | None = None,
+    format: str | None = None,  # noqa: A002 - the payload's field
+    bytes: Annotated[int, Range(0, 1 << 53)] = 0,  # noqa: A002 - the same
+    decoded_by: Literal["browser"] | None = None,  # noqa: ARG001 - a word for the reader
+    max_side: Annotated[int, Range(1, 8192)] = 1024,
+    method: Literal["vectorised", "loop"] = "vectorised",
+    colours: Annotated[int, Range(1, 32)] = 8,
+) -> Result:
     """Decode a picture, shrink it, count its colours and derive a palette.
 
-    ``payload`` holds ``image`` (a file's bytes) or ``rgba``, ``width``, ``height``, ``format`` and
-    ``bytes`` (pixels that a browser decoded), and optionally ``max_side`` (1 to 8192, 1024),
-    ``method`` (``vectorised`` or ``loop``) and ``colours`` (1 to 32, 8). Both methods give the
-    same numbers. Raises BadPayloadError, OutOfMemoryError, and what ``decode`` and ``shrink``
-    document.
+    The picture is ``image`` (a file's bytes) or ``rgba``, ``width``, ``height``, ``format`` and
+    ``bytes`` (pixels that a browser decoded). Both methods give the same numbers. Raises
+    BadPayloadError, OutOfMemoryError, and what ``decode`` and ``shrink`` document.
     """
-    options = read_options(payload)
     try:
-        return _histogram(read_source(payload), options, progress)
+        source = read_source(image, rgba, (width, height), format, bytes)
+        return _histogram(source, max_side, method, colours)
     except MemoryError as error:
         raise OutOfMemoryError from error
 
 
-def _histogram(source: bytes | Pixels, options: Options, progress: Progress) -> Result:
+def _histogram(source: bytes | Pixels, max_side: int, method: str, colours: int) -> Result:
     stages: list[dict[str, object]] = []
     with _timed(stages, "decode"):
         decoded = _from_browser(source) if isinstance(source, Pixels) else decode(source)
-    progress(0.5)
+    report_progress(0.5)
     with _timed(stages, "shrink"):
-        small = shrink(decoded, options.max_side)
-    progress(0.6)
+        small = shrink(decoded, max_side)
+    report_progress(0.6)
     with _timed(stages, "count"):
-        counts = _COUNTERS[options.method](small, lambda part: progress(0.6 + 0.35 * part))
+        counts = _COUNTERS[method](small, lambda part: report_progress(0.6 + 0.35 * part))
     with _timed(stages, "palette"):
-        swatches = palette(counts, options.colours)
-    progress(1.0)
+        swatches = palette(counts, colours)
+    report_progress(1.0)
     width, height = small.size
     if decoded.turned:
         width, height = height, width
@@ -74,7 +89,7 @@ def _histogram(source: bytes | Pixels, options: Options, progress: Progress) -> 
         "bins": {"r": reds, "g": greens, "b": blues},
         "cube": counts.cube,
         "palette": swatches,
-        "method": options.method,
+        "method": method,
     }
     return result | {
         "digest": digest(result),

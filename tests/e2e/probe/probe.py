@@ -7,41 +7,42 @@ from typing import Any
 import numpy as np
 
 from handlers.errors import HandlerError
-from handlers.registry import Payload, Progress, task
+from handlers.progress import report_progress
+from handlers.registry import task
 
 
 @task("probe-echo")
-def echo(payload: Payload, _progress: Progress) -> Any:
+def echo(*, value: Any = None) -> Any:
     """Give `value` back."""
-    return payload.get("value")
+    return value
 
 
 @task("probe-types")
-def types(payload: Payload, _progress: Progress) -> Any:
-    """Name the Python type of each field."""
-    return {key: repr(type(value).__name__) for key, value in payload.items()}
+def types(*, buffer: object = None, fields: dict[str, object]) -> Any:
+    """Name the Python type of a buffer and of each field of an object."""
+    return {key: repr(type(value).__name__) for key, value in {"buffer": buffer, **fields}.items()}
 
 
 @task("probe-none-inside")
-def none_inside(_payload: Payload, _progress: Progress) -> Any:
+def none_inside() -> Any:
     """Give None at every depth."""
     return {"field": None, "list": [None, {"deep": None}]}
 
 
 @task("probe-arrays")
-def arrays(_payload: Payload, _progress: Progress) -> Any:
+def arrays() -> Any:
     """Give arrays, a large one among them."""
     return {"counts": np.arange(65536, dtype=np.uint32), "raw": b"abc"}
 
 
 @task("probe-function")
-def function(_payload: Payload, _progress: Progress) -> Any:
+def function() -> Any:
     """Give something that has no meaning in JavaScript."""
     return {"call": function}
 
 
 @task("probe-js-function")
-def js_function(_payload: Payload, _progress: Progress) -> Any:
+def js_function() -> Any:
     """Give something that JavaScript has and no message can carry."""
     from js import Object  # noqa: PLC0415 - browser only
 
@@ -49,41 +50,41 @@ def js_function(_payload: Payload, _progress: Progress) -> Any:
 
 
 @task("probe-raise")
-def fail(_payload: Payload, _progress: Progress) -> Any:
+def fail() -> Any:
     """Fail as a bug does."""
     return 1 / 0
 
 
 @task("probe-raise-inside")
-def fail_inside(_payload: Payload, _progress: Progress) -> Any:
+def fail_inside() -> Any:
     """Fail in the standard library, whose source a restored interpreter does not have."""
     return json.loads("{")
 
 
 @task("probe-refuse")
-def refuse(_payload: Payload, _progress: Progress) -> Any:
+def refuse() -> Any:
     """Fail as a handler does."""
     raise HandlerError("probe-code", "The sentence.", {"limit": 3, "name": None})
 
 
 @task("probe-random")
-def some_random(_payload: Payload, _progress: Progress) -> Any:
+def some_random() -> Any:
     """Give a random number."""
     return random.random()  # noqa: S311 - no secret
 
 
 @task("probe-progress")
-def report(_payload: Payload, progress: Progress) -> Any:
+def report() -> Any:
     """Report three values."""
     for value in (0.0, 0.5, 1.0):
-        progress(value)
+        report_progress(value)
     return "reported"
 
 
 @task("probe-late-import")
-def late_import(_payload: Payload, progress: Progress) -> Any:
+def late_import() -> Any:
     """Import what nothing imported before: pure Python, and an extension module."""
-    progress(0.5)
+    report_progress(0.5)
     import colorsys  # noqa: PLC0415
 
     from numpy import fft  # noqa: PLC0415
@@ -92,15 +93,15 @@ def late_import(_payload: Payload, progress: Progress) -> Any:
 
 
 @task("probe-interrupt")
-def interrupt(_payload: Payload, progress: Progress) -> Any:
+def interrupt() -> Any:
     """Run until somebody interrupts."""
-    progress(0.0)
+    report_progress(0.0)
     while True:
         pass
 
 
 @task("probe-reject")
-def reject(_payload: Payload, _progress: Progress) -> Any:
+def reject() -> Any:
     """Leave a rejected promise behind that nobody handles."""
     from js import Promise  # noqa: PLC0415 - browser only
 
@@ -109,7 +110,7 @@ def reject(_payload: Payload, _progress: Progress) -> Any:
 
 
 @task("probe-break")
-def break_down(_payload: Payload, _progress: Progress) -> Any:
+def break_down() -> Any:
     """Break the interpreter: JavaScript's stack ends before Python notices the recursion."""
     nested: list[Any] = []
     for _ in range(100_000):
