@@ -1,0 +1,122 @@
+/**
+ * What takes how long, on subjects that stay open from the first round to the last.
+ */
+
+import { outcome } from "./outcome.js";
+
+/** @import { Adapter, Subject } from "./subject.js" */
+
+const MEGABYTE = 1_000_000;
+
+/** @type {Map<string, Subject>} */
+const open = new Map();
+
+/**
+ * @param {string} name
+ * @returns {Promise<Adapter>}
+ */
+async function adapterOf(name) {
+  return (await import(new URL(`${name}.js`, document.baseURI).href)).adapter;
+}
+
+/**
+ * The subject with that many workers, all of them running.
+ * @param {string} name
+ * @param {number} workers
+ * @returns {Promise<Subject>}
+ */
+async function subjectOf(name, workers) {
+  const key = `${name} ${workers}`;
+  const known = open.get(key);
+  if (known) return known;
+  const subject = (await adapterOf(name)).create({ workers, maxQueue: 10_000 });
+  await Promise.all(Array.from({ length: 10 * workers }, () => subject.run("pause", 50)));
+  open.set(key, subject);
+  return subject;
+}
+
+/**
+ * Milliseconds per task that does nothing, as many at a time as there are workers.
+ * @param {{name: string, workers: number, count: number}} given
+ * @returns {Promise<number>}
+ */
+export async function oneByOne({ name, workers, count }) {
+  const subject = await subjectOf(name, workers);
+  const chain = async () => {
+    for (let left = count / workers; left > 0; left -= 1) await subject.run("noop");
+  };
+  const began = performance.now();
+  await Promise.all(Array.from({ length: workers }, chain));
+  return (performance.now() - began) / count;
+}
+
+/**
+ * Milliseconds per task that does nothing, all of them sent at once.
+ * @param {{name: string, workers: number, count: number}} given
+ * @returns {Promise<number>}
+ */
+export async function allAtOnce({ name, workers, count }) {
+  const subject = await subjectOf(name, workers);
+  const began = performance.now();
+  await Promise.all(Array.from({ length: count }, () => subject.run("noop")));
+  return (performance.now() - began) / count;
+}
+
+/**
+ * Milliseconds until a worker has told the length of so many megabytes.
+ * @param {{name: string, megabytes: number, transferred: boolean}} given
+ * @returns {Promise<number>}
+ * @throws {Error} when the length is another
+ */
+export async function moved({ name, megabytes, transferred }) {
+  const subject = await subjectOf(name, 1);
+  const bytes = new Uint8Array(megabytes * MEGABYTE).fill(1);
+  const options = transferred ? { transfer: [bytes.buffer] } : {};
+  const began = performance.now();
+  const length = await subject.run("bytes", bytes, options);
+  const ms = performance.now() - began;
+  if (length !== megabytes * MEGABYTE) throw new Error(`${name} made ${length} bytes of it`);
+  return ms;
+}
+
+/**
+ * Kills the only worker of a new subject while tasks wait: how many promises settle within the limit,
+ * and milliseconds until the last of those did.
+ * @param {{name: string, task: string, waiting: number, limit: number}} given
+ * @returns {Promise<{settled: number, ms: number}>}
+ */
+export async function killed({ name, task, waiting, limit }) {
+  const subject = (await adapterOf(name)).create({ workers: 1, maxQueue: waiting });
+  await subject.run("noop");
+  const all = [task, ...Array(waiting).fill("noop")].map((each) =>
+    outcome(() => subject.run(each), limit),
+  );
+  const settled = (await Promise.all(all)).filter(({ state }) => state !== "hangs");
+  await outcome(() => subject.destroy(), limit);
+  return { settled: settled.length, ms: Math.max(0, ...settled.map(({ ms }) => ms)) };
+}
+
+/**
+ * Tasks of every kind through the pool here: done, failed, refused, given up while they wait, with
+ * progress, time-outs, buffers, and one signal for all of them.
+ * @param {number} count how many
+ */
+export async function worn(count) {
+  const subject = await subjectOf("ours", 1);
+  const { signal } = lasting;
+  for (let sent = 0; sent < count; sent += 5) {
+    const bytes = new Uint8Array(20_000);
+    const short = new AbortController();
+    const all = [
+      subject.run("noop", undefined, { signal }),
+      subject.run("outOfRange", undefined, { signal }),
+      subject.run("echo", bytes, { transfer: [bytes.buffer], signal }),
+      subject.run("no-such-task", undefined, { signal }),
+      subject.run("noop", undefined, { signal: short.signal }),
+    ];
+    short.abort();
+    await Promise.allSettled(all);
+  }
+}
+
+const lasting = new AbortController();
