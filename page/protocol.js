@@ -38,6 +38,7 @@
  *   what another thread shared, from the files, or not at all
  * @property {string | null} fallback why a faster way was given up that seemed to be open
  * @property {{pyodide: string, python: string, numpy: string, pillow: string}} versions
+ * @property {number} memory bytes of the interpreter's memory at the end of the boot; it never shrinks
  * @property {Stage[]} stages every stage except the running count of the download
  */
 
@@ -91,34 +92,34 @@ export class RuntimeBrokenError extends Error {
   name = "RuntimeBrokenError";
 }
 
+const LONGEST_NAME = 200;
 const LONGEST_MESSAGE = 10_000;
 const LONGEST_TRACEBACK = 40_000;
 const DEEPEST_CAUSE = 8;
 
 /**
  * Whatever was thrown, as a plain object that can be cloned: no longer than a reader could want,
- * with its causes, and without ever throwing itself.
+ * with its causes, and without ever throwing itself. Details that cannot be cloned are left out.
  * @param {unknown} thrown
  * @param {number} [depth] how many errors this one is the cause of
  * @returns {ErrorMessage}
  */
 export function errorToMessage(thrown, depth = 0) {
-  const field = (/** @type {string} */ name) => fieldOf(thrown, name);
-  const isError = thrown instanceof Error || thrown instanceof DOMException;
+  const error = asError(thrown);
+  const field = (/** @type {string} */ name) => error && fieldOf(error, name);
+  const text = error ? (field("message") ?? "") : thrown;
   /** @type {ErrorMessage} */
   const message = {
-    name: isError ? written(field("name")) : "Error",
-    message: shortened(isError ? written(field("message")) : written(thrown), LONGEST_MESSAGE),
-    traceback: shortened(
-      isError ? written(field("traceback") ?? field("stack") ?? "") : "",
-      LONGEST_TRACEBACK,
-    ),
+    name: shortened(written(field("name") ?? "Error"), LONGEST_NAME),
+    message: shortened(written(text), LONGEST_MESSAGE),
+    traceback: shortened(written(field("traceback") ?? field("stack") ?? ""), LONGEST_TRACEBACK),
   };
-  if (thrown instanceof TaskError) {
-    if (thrown.code !== undefined) message.code = thrown.code;
-    if (thrown.details !== undefined) message.details = thrown.details;
+  if (error instanceof TaskError) {
+    const details = cloned(error.details);
+    if (error.code !== undefined) message.code = error.code;
+    if (details !== undefined) message.details = details;
   }
-  const cause = isError ? field("cause") : undefined;
+  const cause = field("cause");
   if (cause !== undefined && depth < DEEPEST_CAUSE) {
     message.cause = errorToMessage(cause, depth + 1);
   }
@@ -127,12 +128,38 @@ export function errorToMessage(thrown, depth = 0) {
 
 /**
  * @param {unknown} thrown
+ * @returns {Error | DOMException | undefined} undefined for what is none, and for what refuses to be
+ *   looked at
+ */
+export function asError(thrown) {
+  try {
+    return thrown instanceof Error || thrown instanceof DOMException ? thrown : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @template T
+ * @param {T} value
+ * @returns {T | undefined} undefined when it cannot be cloned
+ */
+function cloned(value) {
+  try {
+    return structuredClone(value);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {object} error
  * @param {string} name
  * @returns {unknown} undefined also where reading the field fails
  */
-function fieldOf(thrown, name) {
+function fieldOf(error, name) {
   try {
-    return /** @type {Record<string, unknown>} */ (thrown)[name];
+    return /** @type {Record<string, unknown>} */ (error)[name];
   } catch {
     return undefined;
   }

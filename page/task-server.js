@@ -3,7 +3,7 @@
  * a WorkerPool.
  */
 
-import { errorToMessage, largeBuffers, RuntimeBrokenError } from "./protocol.js";
+import { asError, errorToMessage, largeBuffers, RuntimeBrokenError } from "./protocol.js";
 
 /** @import { BootConfig, BootReport, FromWorker, RunMessage, Stage, ToWorker } from "./protocol.js" */
 
@@ -73,11 +73,11 @@ export function serveTasks(boot) {
         onProgress: (value) => send({ type: "progress", id, value }),
         signal: controller.signal,
       });
-      send({ type: "done", id, result }, largeBuffers(result));
+      sendResult(id, result);
     } catch (error) {
       const message = errorToMessage(error);
       send(
-        error instanceof RuntimeBrokenError
+        asError(error) instanceof RuntimeBrokenError
           ? { type: "fatal", error: message }
           : { type: "failed", id, error: message },
       );
@@ -133,6 +133,21 @@ export function javascriptTasks(tasks) {
  */
 function send(message, transfer = []) {
   scope.postMessage(message, transfer);
+}
+
+/**
+ * Large buffers are transferred, unless one of them belongs to a memory that cannot be.
+ * @param {number} id
+ * @param {unknown} result
+ * @throws {DOMException} DataCloneError when the result cannot be cloned
+ */
+function sendResult(id, result) {
+  try {
+    send({ type: "done", id, result }, largeBuffers(result));
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    send({ type: "done", id, result });
+  }
 }
 
 /**

@@ -17,13 +17,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    WebError,
+    sync_playwright,
+)
 
 from steps.node import find_node
 from steps.place import HERE
 from steps.pyodide_wheels import wheels_folder
 from tests.chromium import CHROMIUM, FLAGS
 from tests.e2e.boot_bench import BootBench
+from tests.e2e.pool_harness.bench import HARNESS as POOL_HARNESS
+from tests.e2e.pool_harness.bench import PoolBench
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -60,6 +69,10 @@ class Complaints:
         if message.type in ("error", "warning"):
             self.seen.append(f"{message.type}: {message.text} {message.location.get('url', '')}")
 
+    def on_error(self, error: WebError) -> None:
+        """Keep what no page caught."""
+        self.seen.append(f"page error: {error.error}")
+
     def unexpected(self) -> list[str]:
         """Give the complaints that no pattern matches."""
         return [
@@ -83,7 +96,7 @@ def context(browser: Browser, complaints: Complaints) -> Iterator[BrowserContext
     """A browser profile without history, watched by `complaints`."""
     profile = browser.new_context()
     profile.on("console", complaints.on_console)
-    profile.on("weberror", lambda error: complaints.seen.append(f"page error: {error.error}"))
+    profile.on("weberror", complaints.on_error)
     yield profile
     profile.close()
 
@@ -207,3 +220,23 @@ def damaged_bench(
     shutil.copytree(probe_runtime, folder, copy_function=os.link)
     mounts = {"/modules/": modules, "/harness/": HARNESS, "/runtime/damaged/": folder}
     return BootBench(page, serve(mounts), "modules/", "runtime/damaged/", folder)
+
+
+@pytest.fixture(scope="module")
+def pool_stage(browser: Browser, serve: Serve, modules: Path) -> Iterator[PoolBench]:
+    """One page with this repository's modules, for all tests of a file."""
+    stage = PoolBench(browser.new_page(), serve({"/modules/": modules, "/harness/": POOL_HARNESS}))
+    stage.page.goto(f"{stage.origin}harness/index.html")
+    yield stage
+    stage.page.close()
+
+
+@pytest.fixture
+def pool_bench(pool_stage: PoolBench, complaints: Complaints) -> Iterator[PoolBench]:
+    """The same page, watched by this test's `complaints`."""
+    profile = pool_stage.page.context
+    profile.on("console", complaints.on_console)
+    profile.on("weberror", complaints.on_error)
+    yield pool_stage
+    profile.remove_listener("console", complaints.on_console)
+    profile.remove_listener("weberror", complaints.on_error)
