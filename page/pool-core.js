@@ -78,6 +78,7 @@ class Turn extends Moves {
   /** What follows by itself: free workers get tasks, free places workers, and a pool ends. */
   goOn() {
     if (this.pool.phase === "closed") return;
+    this.#tryAnew();
     this.#assign();
     this.#startNext();
     if (this.pool.phase === "closing") this.#finish();
@@ -121,10 +122,14 @@ class Turn extends Moves {
     const outcome = { kind: "refused", why: "unsendable", error };
     if (this.unqueue(id, outcome)) return;
     const slot = this.slotOf(id);
-    if (slot?.status === "busy") {
-      this.settle(/** @type {Task} */ (slot.task), outcome);
-      this.free(slot);
+    if (!slot?.task) return;
+    const { worker, task, status, verdict } = slot;
+    if (status === "busy" || verdict) this.settle(task, outcome);
+    slot.verdict = null;
+    if (status === "stopping") {
+      this.effects.push({ type: "freed", worker, task, ended: "interrupted" });
     }
+    this.free(slot);
   }
 
   /** @param {Extract<PoolEvent, {type: "ready"}>} event */
@@ -269,6 +274,13 @@ class Turn extends Moves {
       slot.leaving = true;
       if (!slot.task) this.end(slot, "resized");
     }
+  }
+
+  /** Tries given-up places anew when the last worker has left: nobody else could do what waits. */
+  #tryAnew() {
+    const { slots } = this.pool;
+    if (slots.some(({ status }) => status !== "abandoned")) return;
+    for (const slot of slots) Object.assign(slot, emptySlot());
   }
 
   /** Gives waiting tasks to free workers. */
