@@ -1,3 +1,4 @@
+import { areNames, errorFrom } from "./pool-messages.js";
 import { errorToMessage } from "./protocol.js";
 
 /**
@@ -127,6 +128,10 @@ export class PoolWorker {
         listener.onStage(message);
         break;
       case "ready":
+        if (!areNames(message.tasks)) {
+          listener.onError(errorFrom("The worker is ready, but does not name its tasks"));
+          break;
+        }
         if (message.lifeline) this.#watch();
         listener.onReady(message);
         break;
@@ -137,11 +142,11 @@ export class PoolWorker {
         listener.onAnswer(message.id, { kind: "done", result: message.result });
         break;
       case "failed":
-        listener.onAnswer(message.id, { kind: "failed", error: message.error });
+        listener.onAnswer(message.id, { kind: "failed", error: errorFrom(message.error) });
         break;
       case "boot-failed":
       case "fatal":
-        listener.onError(message.error);
+        listener.onError(errorFrom(message.error));
         break;
     }
   }

@@ -1,7 +1,7 @@
 /**
  * A worker that speaks the protocol by hand, well or badly. Its config says how:
  * `boot` and `run` are lists of what it does then: messages to post, with `id` put into those that
- * have `id: "task"`, or the words "close", "throw", "lock".
+ * have `id: "task"`, or the words "close" and "throw". With `lock`, it takes the lifeline first.
  */
 
 const acts = {
@@ -14,7 +14,7 @@ const acts = {
 /** @param {(object | string)[]} script @param {number} [id] */
 function play(script = [], id) {
   for (const act of script) {
-    if (typeof act === "string") {
+    if (Object.hasOwn(acts, act)) {
       acts[act]();
     } else {
       postMessage(act?.id === "task" ? { ...act, id } : act);
