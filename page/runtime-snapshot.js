@@ -29,10 +29,10 @@
  * @property {string} file the snapshot's file in the runtime folder
  * @property {number} bytes its length
  * @property {string} sha256 its sum, hexadecimal
- * @property {number} head length of Pyodide's own part at the beginning of the file
+ * @property {number[]} head Pyodide's own part of the snapshot, byte by byte
  * @property {number} memory length of the interpreter's memory
  * @property {[start: number, length: number][]} runs the parts of the memory that follow each other
- *   in the rest of the file; everything between them is zero
+ *   in the file; everything between them is zero
  * @property {string} stdlib path of the zipped standard library in Python's file system
  * @property {number} tableStart where the first library begins in the function table; Pyodide's
  *   own entries, a few more or fewer in each engine, end before
@@ -46,9 +46,8 @@
  */
 
 /**
- * What a snapshot is brought back from.
+ * What a snapshot is brought back from, besides an interpreter.
  * @typedef {object} SnapshotParts
- * @property {WebAssembly.Module} wasm the interpreter
  * @property {WebAssembly.Module[]} libraries the extension modules, in the record's order
  * @property {ArrayBufferLike} snapshot
  */
@@ -62,10 +61,24 @@
  * @property {Record<string, WebAssembly.Global>} GOT
  * @property {{loadedLibsByHandle: Record<number, {name: string, exports: Record<string, any>}>}} LDSO
  * @property {(bytes: number) => 1 | undefined} growMemory
+ * @property {() => number} _emscripten_get_sbrk_ptr where the end of the used heap is written
+ * @property {() => number} _emscripten_stack_get_end lowest address of the stack
+ * @property {() => number} _emscripten_stack_get_current where the used part of the stack begins
  * @property {(index: number, entry: unknown) => void} setWasmTableEntry
  * @property {(exports: WebAssembly.Exports, base: number) => Record<string, any>} relocateExports
  * @property {(name: string, handle: number, exports: object) => {global: boolean}} newDSO
  */
+
+/**
+ * @param {ArrayBufferLike} snapshot
+ * @param {SnapshotRecord} record
+ * @throws {Error} when the snapshot does not have the length that the record speaks of
+ */
+export function checkLength(snapshot, record) {
+  if (snapshot.byteLength !== record.bytes) {
+    throw new Error(`the snapshot has ${snapshot.byteLength} bytes instead of ${record.bytes}`);
+  }
+}
 
 /**
  * Checks that the bytes are the snapshot that the record speaks of.
@@ -74,9 +87,7 @@
  * @throws {Error} when they are not
  */
 export async function checkSnapshot(snapshot, record) {
-  if (snapshot.byteLength !== record.bytes) {
-    throw new Error(`the snapshot has ${snapshot.byteLength} bytes instead of ${record.bytes}`);
-  }
+  checkLength(snapshot, record);
   const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", snapshot));
   if (Array.from(sum, (byte) => byte.toString(16).padStart(2, "0")).join("") !== record.sha256) {
     throw new Error("the snapshot's sum is wrong");
@@ -93,16 +104,6 @@ export function checkSettings({ noInitialRun }) {
   if (!noInitialRun) {
     throw new Error("this Pyodide does not restore snapshots");
   }
-}
-
-/**
- * The part of the snapshot that Pyodide must see, as a copy: it decodes text from there, which no
- * browser does from shared memory.
- * @param {ArrayBufferLike} snapshot
- * @param {SnapshotRecord} record
- */
-export function headOf(snapshot, record) {
-  return new Uint8Array(snapshot, 0, record.head).slice();
 }
 
 /**
@@ -136,18 +137,42 @@ export async function linkLibraries(module, record, { snapshot, libraries }) {
  * @param {ArrayBufferLike} snapshot
  * @param {SnapshotRecord} record
  */
-function fillMemory({ HEAP8, HEAPU32 }, snapshot, { head, runs, trampoline }) {
+function fillMemory(module, snapshot, { runs, trampoline }) {
+  const { HEAP8, HEAPU32 } = module;
   const own = HEAPU32[trampoline >>> 2];
-  let from = head;
+  const clear = clearing(module);
+  let from = 0;
   let end = 0;
   for (const [start, length] of runs) {
-    HEAP8.fill(0, end, start);
+    clear(end, start);
     HEAP8.set(new Int8Array(snapshot, from, length), start);
     from += length;
     end = start + length;
   }
-  HEAP8.fill(0, end);
+  clear(end, HEAP8.length);
   HEAPU32[trampoline >>> 2] = own;
+}
+
+/**
+ * Memory that was never touched is zero, and stays cheap as long as nobody does. What a fresh
+ * module has touched lies below the stack, on the stack and at the beginning of the heap.
+ * @param {LinkedModule} module
+ * @returns {(start: number, end: number) => void} makes a part of the memory zero
+ */
+function clearing(module) {
+  const { HEAP8, HEAPU32 } = module;
+  const heapEnd = HEAPU32[module._emscripten_get_sbrk_ptr() >>> 2];
+  const touched = [
+    [0, module._emscripten_stack_get_end()],
+    [module._emscripten_stack_get_current(), heapEnd],
+  ];
+  return (start, end) => {
+    for (const [first, last] of touched) {
+      if (start < last && first < end) {
+        HEAP8.fill(0, Math.max(start, first), Math.min(end, last));
+      }
+    }
+  };
 }
 
 /**
@@ -163,9 +188,18 @@ export function sumOfSymbols(table) {
   return sum;
 }
 
-const NEEDED =
-  /** @type {const} */
-  (["GOT", "HEAP8", "LDSO", "growMemory", "newDSO", "relocateExports", "setWasmTableEntry"]);
+const NEEDED = /** @type {const} */ ([
+  "GOT",
+  "HEAP8",
+  "LDSO",
+  "_emscripten_get_sbrk_ptr",
+  "_emscripten_stack_get_current",
+  "_emscripten_stack_get_end",
+  "growMemory",
+  "newDSO",
+  "relocateExports",
+  "setWasmTableEntry",
+]);
 
 /**
  * @param {LinkedModule} module

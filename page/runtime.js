@@ -10,12 +10,12 @@
 import { Downloads } from "./runtime-files.js";
 import { lending } from "./runtime-lend.js";
 import { runner } from "./runtime-run.js";
-import { share, unshare } from "./runtime-shared.js";
-import { checkSettings, checkSnapshot, headOf, linkLibraries } from "./runtime-snapshot.js";
+import { partsOf, share, shareable, unshare } from "./runtime-shared.js";
+import { checkSettings, checkSnapshot, linkLibraries } from "./runtime-snapshot.js";
 
 /** @import { BootConfig, BootReport, Stage } from "./protocol.js" */
 /** @import { Manifest } from "./runtime-files.js" */
-/** @import { SharedRuntime } from "./runtime-shared.js" */
+/** @import { SharedRuntime, SnapshotManifest } from "./runtime-shared.js" */
 /** @import { Run } from "./runtime-run.js" */
 /** @import { LinkedModule, SnapshotParts, SnapshotRecord } from "./runtime-snapshot.js" */
 /** @import { PyodideAPI } from "pyodide" */
@@ -119,12 +119,9 @@ async function boot(config, onStage, signal) {
   steps.ended("handlers");
   return {
     tasks,
-    boot: { ms: now(), path, fallback, versions, stages },
+    boot: { ms: now(), path, fallback, versions, memory: memoryOf(python), stages },
     ...(shared && { shared }),
-    run: runner(
-      bridge,
-      path === "plain" ? async () => false : completer(python, config, manifest),
-    ),
+    run: runner(bridge, path === "plain" ? async () => false : completer(python, config, manifest)),
   };
 }
 
@@ -150,91 +147,96 @@ async function start(steps) {
   const reasons = [];
   if (config.shared !== undefined && !config.plain) {
     try {
-      const shared = /** @type {SharedRuntime} */ (config.shared);
-      const { manifest, parts } = await unshare(shared, runtimeURL);
-      const python = await restore(steps, manifest, parts);
+      const shared = unshare(config.shared, runtimeURL);
+      const { manifest, wasm } = shared;
+      const python = await restore(steps, manifest, wasm, inAdvance(partsOf(shared)));
       return { python, manifest, path: "shared", fallback: null, shared };
     } catch (error) {
       reasons.push(String(error));
     }
   }
-  const wasm = inAdvance(downloads.module(WASM));
+  const compiling = inAdvance(downloads.module(WASM));
   const manifest = await downloads.manifest();
   if (isRestorable(manifest) && !config.plain) {
     try {
-      const parts = await fetchParts(steps, manifest.snapshot, wasm);
-      const python = await restore(steps, manifest, parts);
-      const shared = share(runtimeURL, manifest, parts);
+      const fetching = inAdvance(fetchParts(downloads, manifest.snapshot));
+      const python = await restore(steps, manifest, compiling, fetching);
+      const shared = share(runtimeURL, manifest, await compiling, await fetching);
       return { python, manifest, path: "snapshot", fallback: reasons[0] ?? null, shared };
     } catch (error) {
       reasons.push(String(error));
     }
   }
-  const python = await startPlainly(steps, manifest, wasm);
+  const python = await startPlainly(steps, manifest, compiling);
   return { python, manifest, path: "plain", fallback: reasons.join("; ") || null };
 }
 
 /**
  * @param {Manifest} manifest
- * @returns {manifest is Manifest & {snapshot: SnapshotRecord}}
+ * @returns {manifest is SnapshotManifest}
  */
 function isRestorable(manifest) {
   return manifest.snapshot !== null;
 }
 
 /**
- * @param {Boot} steps
+ * @param {Downloads} downloads
  * @param {SnapshotRecord} record
- * @param {Promise<WebAssembly.Module>} compiling the interpreter
  * @returns {Promise<SnapshotParts>}
  */
-async function fetchParts({ downloads }, record, compiling) {
+async function fetchParts(downloads, record) {
   const files = record.libraries.map(({ file }) => file);
   downloads.expect([...SCRIPTS, WASM, record.file, ...files]);
-  const [snapshot, wasm, ...libraries] = await Promise.all([
-    checked(downloads.bytes(record.file), record),
-    compiling,
+  const [snapshot, ...libraries] = await Promise.all([
+    fetchSnapshot(downloads, record),
     ...files.map((name) => downloads.module(name)),
   ]);
-  return { snapshot, wasm, libraries };
+  return { snapshot, libraries };
 }
 
 /**
- * @param {Promise<ArrayBuffer>} pending
+ * @param {Downloads} downloads
  * @param {SnapshotRecord} record
+ * @returns {Promise<ArrayBufferLike>}
  */
-async function checked(pending, record) {
-  const snapshot = await pending;
-  await checkSnapshot(snapshot, record);
+async function fetchSnapshot(downloads, record) {
+  const bytes = await downloads.bytes(record.file);
+  // The sum is computed in another thread, which leaves this one the time for the copy.
+  const checking = checkSnapshot(bytes, record);
+  const snapshot = shareable(bytes);
+  await checking;
   return snapshot;
 }
 
 /**
+ * Restores the snapshot. The interpreter is instantiated while the other parts arrive.
  * @param {Boot} steps
- * @param {Manifest & {snapshot: SnapshotRecord}} manifest
- * @param {SnapshotParts} parts
+ * @param {SnapshotManifest} manifest
+ * @param {WebAssembly.Module | Promise<WebAssembly.Module>} interpreter
+ * @param {Promise<SnapshotParts>} pending
  * @returns {Promise<PyodideAPI>}
  */
-async function restore(steps, manifest, parts) {
+async function restore(steps, manifest, interpreter, pending) {
   const { config, downloads } = steps;
   const record = manifest.snapshot;
-  const [{ loadPyodide, version }, { default: create }] = await Promise.all([
+  const [{ loadPyodide, version }, { default: create }, wasm] = await Promise.all([
     steps.pyodide,
     steps.emscripten,
+    interpreter,
   ]);
-  steps.ended("compile");
   if (version !== manifest.pyodide) {
     throw new Error(`the snapshot is for Pyodide ${manifest.pyodide}, this is ${version}`);
   }
   const files = new Map([[downloads.url(STDLIB), null]]);
-  const python = await lending({ wasm: [downloads.url(WASM), parts.wasm], files }, () =>
+  const python = await lending({ wasm: [downloads.url(WASM), wasm], files }, () =>
     loadPyodide({
       ...options(config, manifest),
-      _loadSnapshot: headOf(parts.snapshot, record),
+      _loadSnapshot: new Uint8Array(record.head),
       createPyodideModule: async (/** @type {{noInitialRun?: boolean}} */ settings) => {
         checkSettings(settings);
-        /** @type {LinkedModule} */
-        const module = await create(settings);
+        /** @type {[LinkedModule, SnapshotParts]} */
+        const [module, parts] = await Promise.all([create(settings), pending]);
+        steps.ended("compile");
         await linkLibraries(module, record, parts);
         return module;
       },
@@ -305,4 +307,13 @@ async function startPlainly(steps, manifest, compiling) {
  */
 function options({ runtimeURL }, { lock }) {
   return { indexURL: runtimeURL, lockFileContents: lock, packageBaseUrl: runtimeURL };
+}
+
+/**
+ * @param {PyodideAPI} python
+ * @returns {number} bytes of its memory
+ */
+function memoryOf(python) {
+  return /** @type {{_module: {HEAP8: Int8Array}}} */ (/** @type {unknown} */ (python))._module
+    .HEAP8.length;
 }

@@ -58,17 +58,16 @@ handlers.snapshot.prepare("${STDLIB}", "${SITE}")`,
     const trampoline = trampolineOf(module);
     memory.fill(0, trampoline, trampoline + 4);
     const runs = runsOf(memory);
-    const packed = Buffer.concat([
-      head,
-      ...runs.map(([start, length]) => memory.subarray(start, start + length)),
-    ]);
+    const packed = Buffer.concat(
+      runs.map(([start, length]) => memory.subarray(start, start + length)),
+    );
     const files = new Map(libraries.map(({ file, name }) => [file, module.FS.readFile(name)]));
     files.set(FILE, packed);
     const record = {
       file: FILE,
       bytes: packed.length,
       sha256: sha256(packed),
-      head: head.length,
+      head: Array.from(head),
       memory: memory.length,
       runs,
       stdlib: STDLIB,
@@ -92,7 +91,6 @@ handlers.snapshot.prepare("${STDLIB}", "${SITE}")`,
  * @typedef {import("../../page/runtime-snapshot.js").LinkedModule} LinkedModule
  * @typedef {LinkedModule & {
  *   FS: {readFile: (path: string) => Uint8Array},
- *   _emscripten_get_sbrk_ptr: () => number,
  *   _malloc: (size: number) => number,
  *   _free: (block: number) => void,
  * }} SnapshotModule

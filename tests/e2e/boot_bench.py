@@ -19,6 +19,22 @@ async ([thread, options]) => {
 }
 """
 
+KEEP_SHARED = """
+async ([assets, runtimeURL]) => {
+  const harness = await import("/harness/harness.js");
+  window.shared = await harness.sharedBy(assets, runtimeURL);
+}
+"""
+
+CALL_SHARED = """
+async ([thread, options]) => {
+  const harness = await import("/harness/harness.js");
+  const {shared} = window;
+  const config = {...options.config, shared: SHARED};
+  return await harness[thread]({...options, config});
+}
+"""
+
 
 @dataclass
 class Session:
@@ -64,12 +80,27 @@ class BootBench:
 
     def start(self, thread: str, *runs: tuple[str, Any], **config: Any) -> Session:
         """Boot on `thread` (`inWorker` or `onMain`) and run tasks: pairs of name and payload."""
-        options = {
+        return Session(self.page.evaluate(CALL, [thread, self._options(runs, config)]))
+
+    def share(self) -> None:
+        """Boot a worker, end it, and keep in the page what it shared."""
+        where = [f"{self.origin}{self.assets}", f"{self.origin}{self.runtime}"]
+        self.page.evaluate(KEEP_SHARED, where)
+        self.requests.clear()
+
+    def start_shared(
+        self, thread: str, *runs: tuple[str, Any], shared: str = "shared", **config: Any
+    ) -> Session:
+        """Do what `start` does, with what was shared; `shared` is an expression that changes it."""
+        script = CALL_SHARED.replace("SHARED", shared)
+        return Session(self.page.evaluate(script, [thread, self._options(runs, config)]))
+
+    def _options(self, runs: tuple[tuple[str, Any], ...], config: Message) -> Message:
+        return {
             "assets": f"{self.origin}{self.assets}",
             "config": {"runtimeURL": f"{self.origin}{self.runtime}", **config},
             "runs": [{"task": task, "payload": payload} for task, payload in runs],
         }
-        return Session(self.page.evaluate(CALL, [thread, options]))
 
 
 def histogram_of(encoded: bytes) -> tuple[str, Any]:

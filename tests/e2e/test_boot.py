@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +14,8 @@ from tests.e2e.boot_bench import BootBench, histogram_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from playwright.sync_api import Route
 
 THREADS = ("inWorker", "onMain")
 SAMPLES = small()
@@ -242,27 +244,81 @@ def test_boot_has_a_time_limit_of_its_own(boot_bench: BootBench, thread: str) ->
     assert session.boot["error"]["message"] == "Python did not start within 1 ms"
 
 
-def test_module_and_snapshot_that_the_page_has_are_not_fetched_again(
-    boot_bench: BootBench,
-) -> None:
-    """A page can compile and fetch once and boot many workers from that."""
-    answers: Any = boot_bench.page.evaluate(
-        """async ([assets, base]) => {
-          const {inWorker} = await import("/harness/harness.js");
-          const module = await WebAssembly.compileStreaming(fetch(base + "pyodide.asm.wasm"));
-          const snapshot = await (await fetch(base + "snapshot.bin")).arrayBuffer();
-          const config = {runtimeURL: base, module, snapshot};
-          const options = {assets, config, runs: [{task: "probe-echo", payload: {value: 7}}]};
-          return [await inWorker(options), await inWorker(options)];
-        }""",
-        [f"{boot_bench.origin}{boot_bench.assets}", f"{boot_bench.origin}{boot_bench.runtime}"],
-    )
+def test_shared_boots_count_alike_and_fetch_scripts_only(boot_bench: BootBench) -> None:
+    """What one worker shares serves any number of others, and the page's own thread."""
+    boot_bench.share()
 
-    for messages in answers:
-        assert messages[-1]["result"] == 7
+    sessions = [
+        boot_bench.start_shared(thread, histogram_of(PNG), ("probe-late-import", {}))
+        for thread in ("inWorker", "inWorker", "onMain")
+    ]
+
+    expected = canonical_json(run("histogram", {"image": PNG}))
+    for session in sessions:
+        assert session.boot["boot"]["path"] == "shared"
+        assert session.boot["boot"]["fallback"] is None
+        assert canonical_json(session.results[0]) == expected
+        assert session.results[1] == [1.0, 4.0]
     names = [url.rsplit("/", 1)[-1] for url in boot_bench.requests]
-    assert names.count("pyodide.asm.wasm") == 1
-    assert names.count("snapshot.bin") == 1
+    needed_by_the_import = ("runtime.json", "python_stdlib.zip")
+    assert not [
+        name
+        for name in names
+        if not name.endswith((".js", ".mjs", ".whl")) and name not in needed_by_the_import
+    ]
+
+
+def test_page_without_isolation_shares_a_blob(boot_bench: BootBench) -> None:
+    """Where there is no shared memory, the snapshot is still posted without a copy."""
+    boot_bench.page.route("**/harness/index.html", without_isolation)
+    boot_bench.page.goto(f"{boot_bench.origin}harness/index.html")
+    boot_bench.share()
+
+    session = boot_bench.start_shared("inWorker", histogram_of(PNG))
+
+    assert boot_bench.page.evaluate("[crossOriginIsolated, shared.snapshot instanceof Blob]") == [
+        False,
+        True,
+    ]
+    assert session.boot["boot"]["path"] == "shared"
+    [result] = session.results
+    assert canonical_json(result) == canonical_json(run("histogram", {"image": PNG}))
+    assert not [url for url in boot_bench.requests if not url.endswith(("js", ".html"))]
+
+
+def without_isolation(route: Route) -> None:
+    """Answer without the headers that isolate a page."""
+    response = route.fetch()
+    isolating = ("cross-origin-opener-policy", "cross-origin-embedder-policy")
+    headers = {name: value for name, value in response.headers.items() if name not in isolating}
+    route.fulfill(response=response, headers=headers)
+
+
+UNFIT = {
+    "null": ("null", "is about undefined"),
+    "other runtime": ("{...shared, runtimeURL: shared.runtimeURL + 'x/'}", "is about http"),
+    "no snapshot": ("{...shared, snapshot: undefined}", "not whole"),
+    "no libraries": ("{...shared, libraries: undefined}", "not whole"),
+    "module is none": ("{...shared, wasm: {}}", "not whole"),
+    "too few libraries": ("{...shared, libraries: shared.libraries.slice(1)}", "TypeError"),
+    "snapshot cut": ("{...shared, snapshot: new SharedArrayBuffer(8)}", "has 8 bytes instead of"),
+    "other module": ("{...shared, wasm: shared.libraries[0]}", "Error"),
+}
+
+
+@pytest.mark.complaints("wasm instantiation failed", "LinkError", "TypeError")
+@pytest.mark.parametrize("shared", UNFIT)
+def test_what_is_shared_and_does_not_fit_is_not_used(boot_bench: BootBench, shared: str) -> None:
+    """The worker then fetches everything by itself, and says why."""
+    change, reason = UNFIT[shared]
+    boot_bench.share()
+
+    session = boot_bench.start_shared("inWorker", histogram_of(PNG), shared=change)
+
+    assert session.boot["boot"]["path"] == "snapshot"
+    assert reason in session.boot["boot"]["fallback"]
+    [result] = session.results
+    assert canonical_json(result) == canonical_json(run("histogram", {"image": PNG}))
 
 
 def test_manifest_lists_every_file(probe_runtime: Path) -> None:

@@ -60,6 +60,26 @@ export async function onMain({ assets, config, runs = [] }) {
   return messages;
 }
 
+/**
+ * Boots a worker for what it shares.
+ * @param {string} assets
+ * @param {string} runtimeURL
+ * @returns {Promise<object | undefined>} undefined when the boot fails
+ */
+export function sharedBy(assets, runtimeURL) {
+  const worker = new Worker(`${assets}worker.js`, { type: "module" });
+  worker.postMessage({ type: "boot", config: { runtimeURL } });
+  return new Promise((resolve, reject) => {
+    worker.onerror = (event) => reject(new Error(event.message || "the worker did not load"));
+    worker.onmessage = ({ data }) => {
+      if (data.type === "ready" || data.type === "boot-failed") {
+        worker.terminate();
+        resolve(data.shared);
+      }
+    };
+  });
+}
+
 /** Turns `{bytes: [...]}` into a Uint8Array, at any depth. */
 function withBytes(value) {
   if (Array.isArray(value?.bytes)) {
