@@ -8,14 +8,15 @@ const MOST = 8;
  *
  * @param {string} sentence
  * @param {"main" | "worker" | "page"} source whose sign the line carries
+ * @param {string} [list] id of the log
  */
-export function log(sentence, source) {
-  const list = byId("event-log", HTMLElement);
+export function log(sentence, source, list = "event-log") {
+  const lines = byId(list, HTMLElement);
   const line = document.createElement("li");
   line.className = `from-${source}`;
   const time = document.createElement("time");
   time.textContent = new Date().toLocaleTimeString(currentLanguage());
   line.append(time, ` ${sentence}`);
-  list.prepend(line);
-  while (list.children.length > MOST) list.lastElementChild?.remove();
+  lines.prepend(line);
+  while (lines.children.length > MOST) lines.lastElementChild?.remove();
 }

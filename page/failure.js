@@ -9,11 +9,13 @@ import { canSay, say } from "./text.js";
  * @returns {string}
  */
 export function sentenceFor(error) {
-  if (!(error instanceof TaskError)) return error instanceof Error ? error.message : String(error);
-  const key = `error.${error.code ?? error.name}`;
+  if (!(error instanceof Error)) return String(error);
+  const { code = error.name, details = {} } = error instanceof TaskError ? error : {};
+  const key = `error.${code}`;
   if (!canSay(key)) return error.message;
-  const write = error.code === "too-many-bytes" ? size : whole;
-  return say(key, spoken(error.details ?? {}, write));
+  const reason = error.cause instanceof Error ? error.cause.message : "";
+  const write = code === "too-many-bytes" ? size : whole;
+  return say(key, { reason, ...spoken(details, write) });
 }
 
 /**

@@ -28,15 +28,49 @@ if (missing.length === 0) {
         byId("transfer-status", HTMLElement).textContent = say("transfer.broken");
       });
   });
+  const pool = byId("pool", HTMLElement);
+  pool.addEventListener("click", async ({ target }) => {
+    const button = target instanceof Element && target.closest("button[data-pool]");
+    if (!(button instanceof HTMLButtonElement)) return;
+    if (button.dataset.pool === "photos") {
+      const place = /** @type {"main" | "worker" | "pool"} */ (button.dataset.place);
+      const { countPhotos } = await import("./section-pool-photos.js");
+      await countPhotos(place, meter, presses);
+    } else {
+      const { press } = await import("./section-pool.js");
+      press(button);
+    }
+  });
+  whenNear(pool, () => import("./section-pool.js"));
 } else {
   const notice = byId("missing", HTMLElement);
   notice.hidden = false;
   whenSpoken(() => {
     notice.textContent = missing.map((key) => say(key)).join(" ");
   });
-  for (const button of document.querySelectorAll("button[data-run], #transfer-run")) {
+  for (const button of document.querySelectorAll(
+    "button[data-run], button[data-pool], #transfer-run",
+  )) {
     button.setAttribute("disabled", "");
   }
 }
 
 keepForOffline();
+
+/**
+ * Calls `load` once, when the reader comes near.
+ *
+ * @param {Element} element
+ * @param {() => void} load
+ */
+function whenNear(element, load) {
+  const observer = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+      observer.disconnect();
+      load();
+    },
+    { rootMargin: "50%" },
+  );
+  observer.observe(element);
+}

@@ -48,13 +48,32 @@ async function loadSamples() {
 }
 
 /**
+ * Every sample picture.
+ *
+ * @returns {Promise<Photo[]>}
+ * @throws {Error} when one cannot be loaded
+ */
+export async function samplePhotos() {
+  return Promise.all((await loadSamples()).map(loadSample));
+}
+
+/**
+ * @param {Sample} sample
+ * @returns {Promise<Photo>}
+ */
+async function loadSample({ file }) {
+  const response = await fetch(new URL(`samples/${file}`, site.assets));
+  if (!response.ok) throw new Error(say("photo.noSamples"));
+  return { name: file, bytes: new Uint8Array(await response.arrayBuffer()) };
+}
+
+/**
  * @param {Sample} sample
  * @returns {Promise<Photo>}
  */
 async function chooseSample(sample) {
-  const response = await fetch(new URL(`samples/${sample.file}`, site.assets));
-  if (!response.ok) throw new Error(say("photo.noSamples"));
-  return choose(sample.file, new Uint8Array(await response.arrayBuffer()));
+  const { name, bytes } = await loadSample(sample);
+  return choose(name, bytes);
 }
 
 /**

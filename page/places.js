@@ -3,7 +3,7 @@ import { site } from "./site.js";
 /**
  * The two threads on which the same Python runs. Each boots at its first use and not before.
  *
- * @import { Stage } from "./protocol.js"
+ * @import { BootReport, Stage } from "./protocol.js"
  * @import { Runtime } from "./runtime.js"
  * @typedef {"main" | "worker"} Place
  */
@@ -20,15 +20,44 @@ const booted = new Map();
 export function runtimeOn(place, onStage) {
   const known = booted.get(place);
   if (known) return known;
-  const config = { runtimeURL: site.runtime.href };
-  // The boot's own code is part of what waits for the first press.
-  const booting =
-    place === "main"
-      ? import("./runtime.js").then(({ bootRuntime }) => bootRuntime(config, onStage))
-      : import("./worker-thread.js").then(({ bootWorker }) =>
-          bootWorker(new URL("worker.js", site.assets), config, onStage),
-        );
+  const booting = place === "main" ? bootHere(onStage) : bootWorker(onStage);
   booted.set(place, booting);
   booting.catch(() => booted.delete(place));
   return booting;
+}
+
+// The boot's own code is part of what waits for the first press.
+
+/**
+ * @param {(stage: Stage) => void} onStage
+ * @returns {Promise<Runtime>}
+ */
+async function bootHere(onStage) {
+  const { bootRuntime } = await import("./runtime.js");
+  return bootRuntime({ runtimeURL: site.runtime.href }, onStage);
+}
+
+/**
+ * A pool of one: a second task waits for the first, and a worker that dies is replaced.
+ *
+ * @param {(stage: Stage) => void} onStage
+ * @returns {Promise<Runtime>}
+ */
+async function bootWorker(onStage) {
+  const { WorkerPool } = await import("./pool.js");
+  const pool = new WorkerPool({
+    url: new URL("worker.js", site.assets),
+    config: { runtimeURL: site.runtime.href },
+    size: 1,
+    bootAttempts: 1,
+    onEvent(happening) {
+      if (happening.type === "worker-stage") onStage(happening.stage);
+    },
+  });
+  const { tasks, boot } = await pool.ready;
+  return {
+    tasks: [...tasks],
+    boot: /** @type {BootReport} */ (boot),
+    run: (task, payload, options) => pool.run(task, payload, options),
+  };
 }

@@ -173,6 +173,11 @@ export class WorkerPool {
     });
   }
 
+  /** @returns {Limits} what the pool keeps to, defaults filled in */
+  get limits() {
+    return { ...this.#state.limits };
+  }
+
   /** @returns {PoolStats} how things are at this moment */
   get stats() {
     const { phase, limits, queue, slots, counts } = this.#state;

@@ -41,7 +41,10 @@ export function connectStage(meter, presses) {
   };
 
   const strip = new GapStrip(byId("gap-strip", HTMLCanvasElement));
-  const smallStrip = new GapStrip(byId("gap-strip-small", HTMLCanvasElement));
+  const smallStrips = ["gap-strip-small", "gap-strip-pool"].map((id) => {
+    const canvas = byId(id, HTMLCanvasElement);
+    return { canvas, strip: new GapStrip(canvas) };
+  });
   const figures = [
     follow(ring, (frame) => {
       indicator.draw(frame);
@@ -52,7 +55,7 @@ export function connectStage(meter, presses) {
         showReadings();
       }
     }),
-    follow(byId("gap-strip-small", HTMLCanvasElement), (frame) => smallStrip.draw(frame)),
+    ...smallStrips.map(({ canvas, strip: small }) => follow(canvas, (frame) => small.draw(frame))),
   ];
 
   /** @type {number | undefined} */
@@ -76,7 +79,7 @@ export function connectStage(meter, presses) {
     lastDelay = undefined;
     indicator.clear();
     strip.clear();
-    smallStrip.clear();
+    for (const { strip: small } of smallStrips) small.clear();
     showReadings();
   });
   const pause = byId("indicator-pause", HTMLButtonElement);

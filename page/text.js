@@ -12,7 +12,7 @@ import { site } from "./site.js";
 
 /** @type {Language} */
 let language = document.documentElement.lang === "en" ? "en" : "de";
-/** @type {Map<Language, Promise<Words>>} */
+/** @type {Map<string, Promise<Words>>} */
 const loading = new Map();
 /** @type {Words} */
 let words = {};
@@ -20,23 +20,23 @@ let words = {};
 const listeners = new Set();
 
 /**
- * @param {Language} wanted
+ * @param {Language | `${Language}-page`} name what scripts say, or what stands on the page
  * @returns {Promise<Words>}
  */
-function load(wanted) {
-  const known = loading.get(wanted);
+function load(name) {
+  const known = loading.get(name);
   if (known) return known;
-  const promise = fetch(new URL(`text/${wanted}.json`, site.assets)).then((response) => {
+  const promise = fetch(new URL(`text/${name}.json`, site.assets)).then((response) => {
     if (!response.ok)
       throw new Error(`The words of this page could not be loaded (${response.status})`);
     return response.json();
   });
-  loading.set(wanted, promise);
-  promise.catch(() => loading.delete(wanted));
+  loading.set(name, promise);
+  promise.catch(() => loading.delete(name));
   return promise;
 }
 
-/** Loads the words of the language in which the page was served. */
+/** Loads what scripts say in the language in which the page was served. */
 export async function loadWords() {
   words = await load(language);
 }
@@ -54,12 +54,20 @@ export function currentLanguage() {
  * @returns {string} the key itself when there are no words for it, so that a gap is seen
  */
 export function say(key, values = {}) {
-  const sentence = words[key] ?? key;
+  const sentence = words[key] ?? onPage(key) ?? key;
   return sentence.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 }
 
 /**
- * Whether there are words for a key.
+ * @param {string} key
+ * @returns {string | undefined} the words with which an element of the page was served
+ */
+function onPage(key) {
+  return document.querySelector(`[data-t="${key}"]`)?.textContent ?? undefined;
+}
+
+/**
+ * Whether scripts have words for a key.
  *
  * @param {string} key
  */
@@ -84,7 +92,8 @@ export function whenSpoken(listener) {
  * @throws {Error} when its words cannot be loaded; the page then stays as it is
  */
 export async function speak(wanted) {
-  words = await load(wanted);
+  const [said, written] = await Promise.all([load(wanted), load(`${wanted}-page`)]);
+  words = { ...written, ...said };
   language = wanted;
   document.documentElement.lang = wanted;
   for (const element of document.querySelectorAll("*")) translate(element);

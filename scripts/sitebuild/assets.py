@@ -30,6 +30,8 @@ def hash_of_folder(folder: Path) -> str:
 def collect_assets(root: Path, words: dict[str, Words], samples: Path | None, folder: Path) -> None:
     """Fill a folder with the page's modules, style, typefaces, words and samples.
 
+    `words` become text/NAME.json, by their name: `de` and `en` are what scripts say, `de-page` and
+    `en-page` what stands on the page, which is needed only when the language is switched.
     Inside it, paths are as in the repository, so that relative imports hold. Raises BuildError.
     """
     for path in files_under(root / "page"):
@@ -39,8 +41,8 @@ def collect_assets(root: Path, words: dict[str, Words], samples: Path | None, fo
         if (root / name).exists():
             _copy(root / name, folder / name)
     _copy_fonts(root, folder)
-    for language, texts in words.items():
-        target = folder / "text" / f"{language}.json"
+    for name, texts in words.items():
+        target = folder / "text" / f"{name}.json"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(texts, ensure_ascii=False, sort_keys=True), "utf-8")
     if samples is not None:

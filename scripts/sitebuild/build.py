@@ -51,7 +51,9 @@ def build(place: Place, *, base: str, say: Callable[[str], None]) -> None:
         "en": read_english(place.root / "page" / "text" / "en.toml"),
     }
     require_equal(page_words["de"], page_words["en"])
-    words = _with_strings(page_words, read_strings(place.root / "page" / "text" / "strings.toml"))
+    strings = read_strings(place.root / "page" / "text" / "strings.toml")
+    _require_agreement(page_words, strings)
+    words = strings | {f"{language}-page": page_words[language] for language in LANGUAGES}
     place.temporary.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.temporary) as name:
         new = Path(name) / "site"
@@ -84,8 +86,8 @@ def build(place: Place, *, base: str, say: Callable[[str], None]) -> None:
     say(f"built {assets} {runtime}".rstrip())
 
 
-def _with_strings(page: dict[str, Words], strings: dict[str, Words]) -> dict[str, Words]:
-    """Return the words of page and scripts together. A key in both must say the same in both."""
+def _require_agreement(page: dict[str, Words], strings: dict[str, Words]) -> None:
+    """Raise BuildError if a key that page and scripts have in common says different things."""
     for language in LANGUAGES:
         both = page[language].keys() & strings[language].keys()
         different = sorted(key for key in both if page[language][key] != strings[language][key])
@@ -93,7 +95,6 @@ def _with_strings(page: dict[str, Words], strings: dict[str, Words]) -> dict[str
             raise BuildError(
                 f"{language} differs between the page and strings.toml: {', '.join(different)}"
             )
-    return {language: {**page[language], **strings[language]} for language in LANGUAGES}
 
 
 def _assets(place: Place, words: dict[str, Words], samples: Path | None, new: Path) -> str:

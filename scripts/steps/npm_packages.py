@@ -24,6 +24,8 @@ def install_npm(place: Place, report: Report, *, dev: bool) -> None:
     No package's install script runs. Raises StepError.
     """
     files = [place.root / "package.json", place.root / "package-lock.json"]
+    # Whoever has run the tests keeps what they need, also when only the page is wanted.
+    dev = dev or (place.node_modules / "typescript").exists()
     run_key = key_of("run", *files)
     keys = [run_key, key_of("dev", *files)] if dev else [run_key]
     words = "all packages" if dev else "packages for running"

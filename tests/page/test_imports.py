@@ -6,6 +6,8 @@ import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 IMPORT = re.compile(r"""(?:from|import)\s*\(?\s*"\.{1,2}/(?:page/)?([\w-]+\.js)\"""")
 
@@ -34,18 +36,39 @@ def test_protocol_imports_nothing() -> None:
     assert imports()["protocol.js"] == set()
 
 
-def test_the_worker_takes_nothing_of_the_page_but_the_runtime() -> None:
-    """What runs in a worker lifts out with it: no module of it touches the document."""
+def reached_from(entry: str) -> set[str]:
+    """Give the modules that come along with one, itself included."""
     graph = imports()
     reached: set[str] = set()
-    ahead = {"worker.js"}
+    ahead = {entry}
     while ahead:
         name = ahead.pop()
         reached.add(name)
         ahead |= graph.get(name, set()) - reached
-    assert {
-        name for name in reached if not name.startswith(("runtime", "protocol", "worker"))
-    } == set()
+    return reached
+
+
+@pytest.mark.parametrize(
+    ("entry", "family"),
+    [
+        ("worker.js", ("worker.js", "task-server.js", "protocol.js", "runtime")),
+        ("pool.js", ("pool", "protocol.js", "standstill.js")),
+    ],
+    ids=["worker", "pool"],
+)
+def test_a_part_that_lifts_out_takes_nothing_of_the_page_along(
+    entry: str, family: tuple[str, ...]
+) -> None:
+    """What runs in a worker, and the pool, do not need the page's own modules."""
+    assert {name for name in reached_from(entry) if not name.startswith(family)} == set()
+
+
+@pytest.mark.parametrize("rules", ["pool-core.js", "pool-moves.js", "pool-state.js"])
+def test_the_rules_of_the_pool_do_nothing_themselves(rules: str) -> None:
+    """No clock, no timer, no worker, no promise, no chance."""
+    code = re.sub(r"/\*.*?\*/", "", (ROOT / "page" / rules).read_text("utf-8"), flags=re.DOTALL)
+    doing = r"\b(performance|Date|setTimeout|setInterval|Worker\(|Promise|Math\.random|crypto)\b"
+    assert re.findall(doing, code) == []
 
 
 def test_every_module_is_used() -> None:

@@ -68,17 +68,18 @@ def flat(table: dict[str, object], prefix: str = "") -> dict[str, object]:
 
 
 def test_the_words_for_switching_in_place_hold_page_and_scripts(clone: Place) -> None:
-    """text/de.json and text/en.json have the same keys: the page's and the scripts'."""
+    """What scripts say and what stands on the page, in files of their own, with the same keys."""
     build(clone, base="/", say=quietly)
     assets = json.loads((clone.site / "site.json").read_text("utf-8"))["assets"]
-    german, english = (
-        json.loads((clone.site / assets / "text" / f"{language}.json").read_text("utf-8"))
-        for language in ("de", "en")
+    said, said_english, written, written_english = (
+        json.loads((clone.site / assets / "text" / f"{name}.json").read_text("utf-8"))
+        for name in ("de", "en", "de-page", "en-page")
     )
-    assert set(german) == {"title", "description", "heading", "up", "busy"} == set(english)
-    assert german["description"] == "Größer & schneller"
-    assert german["heading"] == "Ein <em>Thread</em>"
-    assert english["busy"] == "{count} waiting"
+    assert set(said) == {"busy"} == set(said_english)
+    assert set(written) == {"title", "description", "heading", "up"} == set(written_english)
+    assert written["description"] == "Größer & schneller"
+    assert written["heading"] == "Ein <em>Thread</em>"
+    assert said_english["busy"] == "{count} waiting"
 
 
 @pytest.mark.parametrize(
