@@ -77,7 +77,7 @@ export function runner({ answer, cancel }, completed) {
       }
     };
     let outcome = await ask(task, payload, report, signal);
-    if (await completed()) {
+    if ((await completed()) && !wasStopped(outcome)) {
       outcome = await ask(task, payload, report, signal);
     }
     highest = Number.POSITIVE_INFINITY;
@@ -94,6 +94,11 @@ export function runner({ answer, cancel }, completed) {
     last = next.catch(() => {});
     return next;
   };
+}
+
+/** @param {Outcome} outcome */
+function wasStopped(outcome) {
+  return "error" in outcome && ["CancelledError", "KeyboardInterrupt"].includes(outcome.error.name);
 }
 
 /** What a task that is given up before it begins is told, as one that is given up later. */

@@ -10,7 +10,7 @@ from handlers.signature import Range
 
 MEGABYTE = 1 << 20
 
-_kept: list[NDArray[np.uint8]] = []
+kept: list[NDArray[np.uint8]] = []
 
 
 @task("allocate")
@@ -21,5 +21,5 @@ def allocate(*, megabytes: Annotated[int, Range(0, 1024)], keep: bool = False) -
     """
     array = np.ones(megabytes * MEGABYTE, np.uint8)
     if keep:
-        _kept.append(array)
+        kept.append(array)
     return array

@@ -9,8 +9,10 @@ which makes a restored interpreter give what a plainly booted one gives.
 import gc
 import importlib
 import io
+import linecache  # noqa: F401 - imported by a warning, whenever there is the first one
 import random
 import sys
+import tracemalloc  # noqa: F401 - the same
 import zipfile
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder

@@ -1,0 +1,109 @@
+"""An interrupt strikes in a task and nowhere else."""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from handlers import interrupts
+from handlers.interrupts import cancel, interruptible, interruptible_later
+
+
+@pytest.fixture(autouse=True)
+def _strike() -> Iterator[None]:
+    """Let the bridge's handler take SIGINT for the length of a test."""
+    before = signal.signal(signal.SIGINT, interrupts.strike)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt() -> None:
+    """Interrupt this process, as somebody outside does."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_a_task_is_interrupted() -> None:
+    """At whatever depth it is."""
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(lambda: [interrupt() for _ in range(1)])
+
+
+def test_between_two_tasks_an_interrupt_is_nothing() -> None:
+    """It does not wait for the next task, either."""
+    interrupt()
+    assert interruptible(lambda: 1) == 1
+    interrupt()
+
+
+def test_what_a_task_leaves_behind_is_not_interrupted() -> None:
+    """A function that the task gave away runs outside of it."""
+    left_behind = interruptible(lambda: interrupt)
+    left_behind()
+
+
+def test_an_async_task_is_interrupted_where_its_own_code_runs() -> None:
+    """Also after it has waited."""
+
+    async def task() -> None:
+        await asyncio.sleep(0)
+        interrupt()
+
+    async def main() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            await interruptible_later(task())
+        interrupt()
+
+    asyncio.run(main())
+
+
+def test_while_an_async_task_waits_an_interrupt_cancels_it_once() -> None:
+    """The event loop's own work is not interrupted, so no wake-up is lost."""
+    seen: list[str] = []
+
+    async def task() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            seen.append("cleaning up")
+            await asyncio.sleep(0.01)
+            seen.append("clean")
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        running = asyncio.ensure_future(interruptible_later(task()))
+        for moment in range(3):
+            loop.call_later(0.001 * moment, interrupt)
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    with_own_handler(main())
+    assert seen == ["cleaning up", "clean"]
+
+
+def with_own_handler(main: Any) -> None:
+    """Run like asyncio.run, which would put its own handler in the place of ours."""
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(main)
+    finally:
+        loop.close()
+
+
+def test_cancel_without_a_task_is_nothing() -> None:
+    """Whoever cancels may be late."""
+    cancel()
+
+    async def main() -> None:
+        await interruptible_later(asyncio.sleep(0))
+        cancel()
+
+    with_own_handler(main())
+
+
+def test_the_handler_itself_is_not_interrupted() -> None:
+    """A frame of the module that decides is no frame of a task."""
+    interrupts.strike(signal.SIGINT, None)
