@@ -15,10 +15,7 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,21 +27,20 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from tests.chromium import CHROMIUM, FLAGS
+from bench.boot_page.visit import ROOT, new_profile, serving, visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Playwright
 
-ROOT = Path(__file__).parent.parent
 BOUNDS = {"cold": 0.6, "second visit": 0.45}
 # How long a reader stays: the browser writes compiled code to disk in that time.
 STAY_S = 5.0
 
 OURS = """
-async ({assets, runtimeURL, picture}) => {
-  const image = new Uint8Array(await (await fetch(picture)).arrayBuffer());
+async ({assets, runtimeURL, data}) => {
+  const image = new Uint8Array(await (await fetch(data + "picture.jpg")).arrayBuffer());
   const started = performance.now();
   const worker = new Worker(assets + "worker.js", {type: "module"});
   worker.postMessage({type: "boot", config: {runtimeURL}});
@@ -68,15 +64,18 @@ async ({assets, runtimeURL, picture}) => {
 """
 
 PLAIN = """
-async ({runtimeURL, lockFileURL, picture}) => {
-  const image = new Uint8Array(await (await fetch(picture)).arrayBuffer());
+async ({runtimeURL, lockFileURL, data}) => {
+  const image = new Uint8Array(await (await fetch(data + "picture.jpg")).arrayBuffer());
   const started = performance.now();
   const worker = new Worker("peer.js", {type: "module"});
   worker.postMessage({runtimeURL, lockFileURL, image});
   return await new Promise((resolve, reject) => {
     worker.onerror = (event) => reject(new Error(event.message));
-    worker.onmessage = ({data}) =>
-      resolve({ms: performance.now() - started, path: "plain", stages: data.stages});
+    worker.onmessage = ({data}) => {
+      if (data.type === "done") {
+        resolve({ms: performance.now() - started, path: "plain", stages: data.stages});
+      }
+    };
   });
 }
 """
@@ -102,24 +101,15 @@ def picture() -> bytes:
     return encoded.getvalue()
 
 
-def visits(playwright: Playwright, origin: str, where: dict[str, str]) -> Iterator[Visit]:
+def visits(playwright: Playwright, where: dict[str, str]) -> Iterator[Visit]:
     """Visit with a new profile, then again, once for each side."""
     for side, script in (("ours", OURS), ("plain", PLAIN)):
-        profile = tempfile.mkdtemp(prefix="boot-profile-")
-        try:
+        with new_profile() as profile:
             for kind in BOUNDS:
-                context = playwright.chromium.launch_persistent_context(
-                    profile, executable_path=CHROMIUM, headless=True, args=FLAGS
-                )
-                page = context.new_page()
-                page.goto(f"{origin}bench/index.html")
-                result = page.evaluate(script, where)
-                if kind == "cold":
-                    time.sleep(STAY_S)
-                context.close()
+                with visit(playwright, profile, where, script) as result:
+                    if kind == "cold":
+                        time.sleep(STAY_S)
                 yield Visit(side, kind, result["ms"], result["path"], result["stages"])
-        finally:
-            shutil.rmtree(profile, ignore_errors=True)
 
 
 def report(seen: list[Visit]) -> bool:
@@ -153,38 +143,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--site", type=Path, default=ROOT / "site")
     chosen = parser.parse_args(arguments)
-    folders = json.loads((chosen.site / "site.json").read_text())
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "picture.jpg").write_bytes(picture())
-        server = subprocess.Popen(
-            [
-                sys.executable,
-                str(ROOT / "scripts" / "static_server.py"),
-                f"/={chosen.site}",
-                f"/bench/={ROOT / 'bench' / 'boot_page'}",
-                f"/bench/data/={name}",
-                f"/bench/pyodide/={ROOT / 'node_modules' / 'pyodide'}",
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            origin = (server.stdout.readline() if server.stdout else "").strip()
-            where = {
-                "assets": f"{origin}{folders['assets']}",
-                "runtimeURL": f"{origin}{folders['runtime']}",
-                "lockFileURL": f"{origin}bench/pyodide/pyodide-lock.json",
-                "picture": f"{origin}bench/data/picture.jpg",
-            }
-            with sync_playwright() as playwright:
-                seen = [
-                    visit
-                    for _ in range(chosen.rounds)
-                    for visit in visits(playwright, origin, where)
-                ]
-        finally:
-            server.terminate()
-            server.wait()
+        with serving(chosen.site, Path(name)) as where, sync_playwright() as playwright:
+            seen = [one for _ in range(chosen.rounds) for one in visits(playwright, where)]
     return 0 if report(seen) else 1
 
 
