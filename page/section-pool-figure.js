@@ -22,7 +22,7 @@ const CELL = 15;
 const MOST_CELLS = 60;
 const ROW = 52;
 const BOX = 42;
-const END_WIDTH = 190;
+const END_WIDTH = 214;
 
 /** @type {PoolView} */
 let view = {
@@ -79,10 +79,10 @@ function wide(width) {
 function narrow(width) {
   const columns = Math.floor(width / CELL);
   const queueHeight = Math.ceil(Math.min(view.queued, MOST_CELLS) / columns) * CELL;
-  const workersTop = Math.max(queueHeight, CELL) + 34;
+  const workersTop = Math.max(queueHeight, CELL) + 40;
   const endsTop = workersTop + view.workers.length * ROW + 8;
   const parts = [
-    ...queue(0, Math.max(queueHeight, CELL) / 2 + 14, columns),
+    ...queue(0, Math.max(queueHeight, CELL) / 2 + 24, columns),
     ...view.workers.map((worker, index) => workerBox(worker, 0, workersTop + index * ROW, width)),
     ...ends(0, endsTop, width),
   ];
