@@ -49,10 +49,15 @@ export class PoolWorker {
       event.preventDefault();
       listener.onError(described(event));
     };
-    this.#worker.onmessageerror = () => {
-      const message = "A message from the worker could not be read";
-      listener.onError({ name: "DataCloneError", message, traceback: "" });
-    };
+    // Chromium's workers have no attribute `onmessageerror`.
+    this.#worker.addEventListener(
+      "messageerror",
+      () => {
+        const message = "A message from the worker could not be read";
+        listener.onError({ name: "DataCloneError", message, traceback: "" });
+      },
+      { signal: this.#end.signal },
+    );
     /** @type {{interruptBuffer?: Uint8Array, lifeline?: string}} */
     const own = {};
     if (globalThis.crossOriginIsolated) {
@@ -108,7 +113,6 @@ export class PoolWorker {
     this.#end.abort();
     this.#worker.onmessage = null;
     this.#worker.onerror = null;
-    this.#worker.onmessageerror = null;
     this.#worker.terminate();
   }
 

@@ -30,8 +30,8 @@ const scope = /** @type {DedicatedWorkerGlobalScope} */ (/** @type {unknown} */ 
  * module, or what the page has sent by then is lost.
  *
  * Every `run` is answered once, also with a result that cannot be cloned (as a failure). A rejection
- * that nobody handles, and a RuntimeBrokenError, are reported as fatal: they leave the worker in a state
- * that nobody knows.
+ * that nobody handles, a RuntimeBrokenError, and a message that cannot be read, are reported as fatal:
+ * they leave the worker in a state that nobody knows.
  * @param {(config: BootConfig, onStage: (stage: Stage) => void) => Promise<TaskRunner>} boot
  */
 export function serveTasks(boot) {
@@ -90,6 +90,12 @@ export function serveTasks(boot) {
     event.preventDefault();
     send({ type: "fatal", error: errorToMessage(event.reason) });
   });
+
+  // It cannot be told which task it was, but the worker has no other.
+  scope.onmessageerror = () => {
+    const message = "A message to the worker could not be read";
+    send({ type: "fatal", error: { name: "DataCloneError", message, traceback: "" } });
+  };
 
   scope.onmessage = ({ data }) => {
     const message = /** @type {ToWorker} */ (data);
