@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 TABLE = ROOT / "docs" / "pool-conformance.md"
+TEMPLATE = ROOT / "bench" / "pool_peers" / "conformance.md"
 OURS = "ours"
 AT_ONCE = 3
 IN_PARENTHESES = re.compile(r" \([^()]*\)")
@@ -88,23 +89,15 @@ def document(rows: Sequence[Row], plan: dict[str, Any], browser: str) -> str:
     peers = ", ".join(f"{name} {version}" for name, version in versions().items())
     good = {name: sum(row.cells[name].startswith("ok") for row in rows) for name in SUBJECTS}
     sums = ", ".join(f"{SUBJECTS[name]} {count}" for name, count in good.items())
-    return f"""<!-- Made by `python -m bench.pool_torture`; changes by hand are lost. -->
-
-# What becomes of a promise
-
-Each check ran in its own page of Chromium {browser}, with one worker (a module, cross-origin isolated) that knows the same functions for every subject: {peers}. comlink is no pool, so workers are taken in turn for it; the bare worker is hand-written `postMessage` with a map of open promises.
-
-    python -m bench.pool_torture
-
-- **ok**: what the row asks for happened. A promise that must be rejected is rejected, with the reason where there is one; afterwards the worker, or its replacement, does the next task.
-- **HANGS**: not settled after {plan["limit"] / 1000:g} s.
-- **not offered**: the documentation of the package has no such thing.
-- Anything else is what happened instead. What stands in parentheses may differ from run to run, and `--check` does not compare it.
-
-Checks passed, of {len(rows)}: {sums}.
-
-{table(rows, list(SUBJECTS))}
-"""
+    template = TEMPLATE.read_text("utf-8")
+    return template.format(
+        browser=browser,
+        peers=peers,
+        limit=f"{plan['limit'] / 1000:g}",
+        checks=len(rows),
+        sums=sums,
+        table=table(rows, list(SUBJECTS)),
+    )
 
 
 def verdicts(text: str) -> list[str]:
@@ -134,7 +127,9 @@ def run_all(subjects: Sequence[str]) -> tuple[list[Row], dict[str, Any], str]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the checks; the exit code is 0 if the pool here passes all and the table is as it was."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="compare with the table, write nothing")
+    parser.add_argument(
+        "--check", action="store_true", help="compare with the table, write nothing"
+    )
     parser.add_argument("--only", choices=SUBJECTS, help="one subject; write nothing")
     chosen = parser.parse_args(arguments)
     subjects = [chosen.only] if chosen.only else list(SUBJECTS)

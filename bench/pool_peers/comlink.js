@@ -15,8 +15,9 @@ export const adapter = {
   create({ workers, script = "workers/comlink.js" }) {
     const members = Array.from({ length: workers }, () => {
       const worker = new Worker(script, { type: "module" });
-      const remote =
-        /** @type {Remote<Record<string, (payload: unknown) => unknown>>} */ (wrap(worker));
+      const remote = /** @type {Remote<Record<string, (payload: unknown) => unknown>>} */ (
+        wrap(worker)
+      );
       return { worker, remote };
     });
     let sent = 0;

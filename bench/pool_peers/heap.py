@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Heaps:
-    """Bytes in use on both sides, and the event listeners that the page has."""
+    """Bytes of JavaScript objects and buffers on both sides, and listeners in the page."""
 
     page: int
     worker: int
@@ -56,7 +56,8 @@ class HeapReader:
         self._session.send("Target.sendMessageToTarget", {"sessionId": worker, "message": message})
         while number not in self._answers:
             self._page.evaluate("0")  # Playwright hands out events while it waits for something.
-        return self._answers.pop(number)["result"]
+        result: dict[str, Any] = self._answers.pop(number)["result"]
+        return result
 
     def _attached(self, event: dict[str, Any]) -> None:
         self._workers.append(event["sessionId"])
@@ -68,4 +69,4 @@ class HeapReader:
 
 
 def _bytes(usage: dict[str, Any]) -> int:
-    return int(usage["usedSize"] + usage["embedderHeapUsedSize"] + usage["backingStorageSize"])
+    return int(usage["usedSize"] + usage["backingStorageSize"])

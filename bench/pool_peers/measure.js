@@ -7,6 +7,7 @@ import { outcome } from "./outcome.js";
 /** @import { Adapter, Subject } from "./subject.js" */
 
 const MEGABYTE = 1_000_000;
+const PAUSE_MS = 20;
 
 /** @type {Map<string, Subject>} */
 const open = new Map();
@@ -37,11 +38,10 @@ async function subjectOf(name, workers) {
 
 /**
  * Milliseconds per task that does nothing, as many at a time as there are workers.
- * @param {{name: string, workers: number, count: number}} given
- * @returns {Promise<number>}
+ * @param {Subject} subject
+ * @param {Kind} kind
  */
-export async function oneByOne({ name, workers, count }) {
-  const subject = await subjectOf(name, workers);
+async function oneByOne(subject, { workers, count }) {
   const chain = async () => {
     for (let left = count / workers; left > 0; left -= 1) await subject.run("noop");
   };
@@ -52,11 +52,10 @@ export async function oneByOne({ name, workers, count }) {
 
 /**
  * Milliseconds per task that does nothing, all of them sent at once.
- * @param {{name: string, workers: number, count: number}} given
- * @returns {Promise<number>}
+ * @param {Subject} subject
+ * @param {Kind} kind
  */
-export async function allAtOnce({ name, workers, count }) {
-  const subject = await subjectOf(name, workers);
+async function allAtOnce(subject, { count }) {
   const began = performance.now();
   await Promise.all(Array.from({ length: count }, () => subject.run("noop")));
   return (performance.now() - began) / count;
@@ -64,19 +63,49 @@ export async function allAtOnce({ name, workers, count }) {
 
 /**
  * Milliseconds until a worker has told the length of so many megabytes.
- * @param {{name: string, megabytes: number, transferred: boolean}} given
- * @returns {Promise<number>}
+ * @param {Subject} subject
+ * @param {Kind} kind
  * @throws {Error} when the length is another
  */
-export async function moved({ name, megabytes, transferred }) {
-  const subject = await subjectOf(name, 1);
+async function moved(subject, { megabytes, transferred }) {
   const bytes = new Uint8Array(megabytes * MEGABYTE).fill(1);
+  // Giving back what came before takes longer than a transfer, and goes on beside it.
+  await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   const options = transferred ? { transfer: [bytes.buffer] } : {};
   const began = performance.now();
   const length = await subject.run("bytes", bytes, options);
   const ms = performance.now() - began;
-  if (length !== megabytes * MEGABYTE) throw new Error(`${name} made ${length} bytes of it`);
+  if (length !== megabytes * MEGABYTE) throw new Error(`${length} bytes arrived`);
   return ms;
+}
+
+const WAYS = { oneByOne, allAtOnce, moved };
+
+/**
+ * @typedef {object} Kind
+ * @property {keyof typeof WAYS} way
+ * @property {number} workers
+ * @property {number} count tasks, of `oneByOne` and `allAtOnce`
+ * @property {number} megabytes of `moved`
+ * @property {boolean} transferred of `moved`
+ */
+
+/**
+ * One round: the subjects take turns, several passes each, and the best pass of each counts, because
+ * what other programs do to a pass only ever makes it slower.
+ * @param {{names: string[], passes: number, kind: Kind}} given
+ * @returns {Promise<Record<string, number>>} milliseconds by subject
+ */
+export async function round({ names, passes, kind }) {
+  /** @type {Record<string, number>} */
+  const best = {};
+  for (let pass = 0; pass < passes; pass += 1) {
+    for (const name of names) {
+      const ms = await WAYS[kind.way](await subjectOf(name, kind.workers), kind);
+      best[name] = Math.min(ms, best[name] ?? Number.POSITIVE_INFINITY);
+    }
+  }
+  return best;
 }
 
 /**

@@ -1,4 +1,4 @@
-"""Bundle the subjects for a browser and serve them, cross-origin isolated, for as long as needed."""
+"""Bundle the subjects for a browser and serve them, cross-origin isolated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ BROKEN = {
 def versions() -> dict[str, str]:
     """Give the version of each peer that is installed."""
     locked = json.loads((ROOT / "package-lock.json").read_text("utf-8"))["packages"]
-    return {name: locked[f"node_modules/{name}"]["version"] for name in ("workerpool", "comlink", "threads")}
+    return {
+        name: locked[f"node_modules/{name}"]["version"]
+        for name in ("workerpool", "comlink", "threads")
+    }
 
 
 def bundle(target: Path) -> None:
@@ -64,7 +67,7 @@ def bundle(target: Path) -> None:
 
 @contextmanager
 def served() -> Iterator[str]:
-    """Bundle and serve; give the address, which ends in a slash."""
+    """Bundle and serve for as long as needed; give the address, which ends in a slash."""
     with tempfile.TemporaryDirectory(prefix="pool-peers-") as name:
         bundle(Path(name))
         command = [sys.executable, str(ROOT / "scripts" / "static_server.py"), f"/={name}"]

@@ -24,10 +24,11 @@ const throwing = (title, task, kind, hasReason) => ({
   },
 });
 
-/** @param {unknown} error */
-const causeOf = (error) => /** @type {{cause?: unknown}} */ (error ?? {}).cause;
-/** @param {unknown} error */
-const nameOf = (error) => /** @type {{name?: unknown}} */ (error ?? {}).name;
+/**
+ * @param {unknown} error
+ * @returns {{name?: unknown, message?: unknown, cause?: unknown}} nothing, if it is no object
+ */
+const fieldsOf = (error) => (typeof error === "object" && error !== null ? error : {});
 
 /** @type {Check[]} */
 export const answers = [
@@ -53,16 +54,16 @@ export const answers = [
     "a thrown RangeError can be told by its name",
     "outOfRange",
     undefined,
-    (error) => nameOf(error) === "RangeError" && tells(error, "boom"),
+    (error) => fieldsOf(error).name === "RangeError" && tells(error, "boom"),
   ),
   throwing(
     "the cause of an error comes along",
     "withCause",
     undefined,
-    (error) => tells(error, "outer") && tells(causeOf(error), "inner"),
+    (error) => tells(error, "outer") && tells(fieldsOf(error).cause, "inner"),
   ),
   throwing("a result that can't be cloned", "unclonable", undefined, (error) =>
-    /clone|serializ/i.test(String(/** @type {{message?: unknown}} */ (error ?? {}).message)),
+    /clone|serializ/i.test(String(fieldsOf(error).message)),
   ),
   {
     title: "a worker posts `null` and other messages of its own",
