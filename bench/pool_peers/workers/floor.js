@@ -3,7 +3,7 @@ import { tasks } from "./tasks.js";
 /** @type {Record<string, (payload: any) => unknown>} */
 const known = tasks;
 
-onmessage = async ({ data: { id, task, payload } }) => {
+self.onmessage = async ({ data: { id, task, payload } }) => {
   try {
     postMessage({ id, result: await known[task](payload) });
   } catch (error) {
