@@ -57,8 +57,8 @@ export class Moves {
     const { pool, now } = this;
     const { bootAttempts, bootPause } = pool.limits;
     const failures = slot.failures + 1;
-    pool.bootFailures += 1;
     this.end(slot, reason, error);
+    if (!pool.slots.some(isAlive)) pool.bootFailures += 1;
     slot.failures = failures;
     slot.until = now + bootPause * 4 ** (failures - 1);
     if (failures >= bootAttempts) {

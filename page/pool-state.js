@@ -75,7 +75,8 @@
  * @property {readonly Task[]} queue those that wait, in the order in which they will start
  * @property {Slot[]} slots
  * @property {number} lastWorker
- * @property {number} bootFailures in a row, in whichever place, since a worker was last ready
+ * @property {number} bootFailures in a row, in whichever place, while no worker was there that has
+ *   been ready
  * @property {Counts} counts
  */
 

@@ -173,6 +173,33 @@ test("a pool gives up only when no worker lives that has been ready", () => {
   assert.equal(world.phase, "closed");
 });
 
+test("attempts that failed before a worker was ready do not count against later ones", () => {
+  const world = starting({ bootAttempts: 2 });
+  world.crash();
+  world.pass();
+  const worker = world.ready();
+  world.send();
+  world.crash(worker);
+  world.crash();
+  assert.equal(world.phase, "open");
+  world.pass();
+  world.ready();
+});
+
+test("attempts that failed while a worker was there do not count against its successor", () => {
+  const world = starting({ size: 2, bootAttempts: 2 });
+  const worker = world.ready();
+  world.crash();
+  world.pass();
+  world.crash();
+  world.send();
+  world.crash(worker);
+  world.crash();
+  assert.equal(world.phase, "open");
+  world.pass();
+  assert.equal(world.ready().number, 5);
+});
+
 test("the task names of the first worker are those of the pool", () => {
   const world = starting({ size: 2 });
   world.ready(["square"]);

@@ -94,15 +94,25 @@ export const EFFECT_RULES = {
       terminated: worker.cancelled && over && worker.graceEnd <= world.now,
       recycled: worker.state === "idle" && worker.answered >= world.limits.maxTasksPerWorker,
       resized: worker.state !== "busy" && (worker.leaving || event.type === "resized"),
-      closed: world.phase === "closed" || (world.phase === "closing" && worker.state !== "busy"),
+      closed:
+        world.phase === "closing" || world.state.end.kind === "unbootable"
+          ? worker.state !== "busy"
+          : world.phase === "closed",
     };
     world.rule(reasons[reason], `a worker is ended for a reason that is true: ${reason}`);
     if (event.type === "errored" && worker.doomed) {
       world.rule(error === event.error, "what a worker died of is told");
     }
+    if (reason === "closed" && world.state.end.kind === "unbootable") {
+      world.rule(worker.state === "booting", "a pool does not give up while a worker is there");
+    }
     if (worker.leaving) world.chances += world.limits.size;
+    const { state } = worker;
     worker.state = "dead";
     world.living.delete(worker);
+    const useless = reason === "crash" && state === "idle" && worker.answered === 0;
+    const alone = world.with("booting").length === world.living.size;
+    if (alone && (reason === "boot" || useless)) world.failures += 1;
   },
 
   settle(world, { task: { id }, outcome }, turn) {
@@ -143,11 +153,18 @@ export const EFFECT_RULES = {
     );
   },
 
-  closed(world, { end }, { phase }) {
+  closed(world, { end }, { phase, before, worker }) {
     world.rule(phase !== "closed" && world.phase === "closed", "a pool is closed once");
     world.rule(world.open().length === 0, "a pool is closed after everything is settled");
     world.rule(world.living.size === 0, "a pool is closed after all workers are ended");
     world.end = end;
+    if (end.kind !== "unbootable") return;
+    const others = before.slots.filter((slot) => slot.worker !== worker?.number);
+    world.rule(
+      world.failures >= world.limits.bootAttempts ||
+        others.every(({ status }) => status === "abandoned" || status === "starting"),
+      "a pool gives up after `bootAttempts` in a row, or when every place was given up",
+    );
   },
 };
 
@@ -242,7 +259,6 @@ const OUTCOME_RULES = {
       "a pool gives up by the death of a worker",
     );
     world.rule(outcome.attempts === world.limits.bootAttempts, "the error counts the attempts");
-    world.rule(world.counts.started >= outcome.attempts, "no pool gives up before its attempts");
   },
 };
 

@@ -240,6 +240,10 @@ function checkEagerness(world) {
   const { state, line, now } = world;
   const free = world.with("idle").filter((worker) => !worker.leaving);
   world.rule(line.length === 0 || free.length === 0, "no task waits while a worker is free");
+  world.rule(
+    free.every(({ answered }) => answered < world.limits.maxTasksPerWorker),
+    "a worker is ended after `maxTasksPerWorker` answers",
+  );
   if (world.phase === "open" && !world.booting()) {
     world.rule(
       state.slots.every(({ status, until }) => status !== "empty" || until > now),
@@ -259,6 +263,11 @@ function checkAlarm(world) {
   const { state, now } = world;
   const alarm = nextDeadline(state);
   for (const { deadline } of world.line) world.rule(alarm <= deadline, IN_TIME);
+  if (world.phase === "open" && !world.booting()) {
+    for (const { status, until } of state.slots) {
+      world.rule(status !== "empty" || alarm <= until, IN_TIME);
+    }
+  }
   for (const { state: is, cancelled, bootEnd, graceEnd, task } of world.living) {
     if (is === "booting") world.rule(alarm <= bootEnd, IN_TIME);
     if (is === "busy") world.rule(alarm <= (cancelled ? graceEnd : task.due), IN_TIME);

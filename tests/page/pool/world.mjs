@@ -61,6 +61,8 @@ export class World {
   };
   /** Chances to boot that there have been: places, and what makes a place worth another try. */
   chances = 0;
+  /** Workers in a row that died without having been of any use, while no other was there. */
+  failures = 0;
   log = [];
 
   /** @param {object} [limits] those that differ from WIDE */
@@ -204,6 +206,7 @@ export class World {
         turn.genuine = turn.worker?.state === "booting";
         if (!turn.genuine) break;
         worker.state = "idle";
+        this.failures = 0;
         turn.firstReady = this.known === null;
         this.known ??= event.tasks;
         break;
