@@ -120,6 +120,12 @@ BREAKS = [
         '  }\n\n  /** @param {Extract<PoolEvent, {type: "ready"}>} event */',
     ),
     Break(
+        "a worker whose task was never sent is interrupted in its next",
+        "pool-core.js",
+        'this.effects.push({ type: "freed", worker, task, ended: "interrupted" });',
+        "",
+    ),
+    Break(
         "a worker that should go gets another task",
         "pool-moves.js",
         'if (slot.leaving) {\n      this.end(slot, "resized");',
@@ -210,6 +216,12 @@ BREAKS = [
         "pool-moves.js",
         "if (hopeless && !pool.slots.some(isAlive)) {",
         "if (hopeless && pool.slots.length > 4) {",
+    ),
+    Break(
+        "a pool tries once more than it may",
+        "pool-moves.js",
+        "pool.bootFailures >= bootAttempts",
+        "pool.bootFailures > bootAttempts",
     ),
     Break(
         "attempts count against a pool that has a worker",

@@ -77,6 +77,16 @@ test("a boot that never works ends in one error for everyone and no further star
   assert.equal(world.counts.started, 3);
 });
 
+test("the attempts of all places count together while no worker is there", () => {
+  const world = starting({ size: 4 });
+  world.crash();
+  world.crash();
+  assert.equal(world.phase, "open");
+  world.crash();
+  assert.equal(world.phase, "closed");
+  assert.equal(world.counts.started, 3);
+});
+
 test("a worker that never gets ready is given up when its time is over", () => {
   const world = starting({ bootTimeout: 100, bootAttempts: 1 });
   const task = world.send();

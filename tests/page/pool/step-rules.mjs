@@ -44,6 +44,8 @@ const MUST_FOLLOW = {
     const { task, kept } = turn;
     if (task) world.rule(task.state === "settled", "an unsendable task is settled at once");
     if (kept) world.rule(stillLives(world, kept), "an unsendable task leaves its worker free");
+    const freed = kept && turn.wasCancelled ? 1 : 0;
+    world.rule(count(turn, "freed") === freed, "a worker that was told to stop is freed");
     if (!task || (turn.wasSettled && !kept)) checkStale(world, turn);
   },
 
@@ -194,6 +196,8 @@ function checkBooks(world) {
     world.rule(slot.status === status, "the pool knows what each worker does");
     world.rule(slot.task?.id === worker.task?.id, "the pool knows what each worker has");
     world.rule(!slot.leaving || slot.task, "a place without a task leaves at once");
+    world.rule(slot.answered === worker.answered, "the pool counts each worker's answers");
+    world.rule(!slot.answered || !slot.failures, "a worker that was of use ends a row of failures");
     if (worker.task && worker.task.state !== "settled") running += 1;
   }
   const { sent, late: _late, started: _started, lost: _lost, ...ends } = counts;
@@ -250,6 +254,12 @@ function checkEagerness(world) {
       "a free place gets a worker when its pause is over",
     );
   }
+  world.rule(
+    world.phase === "closed"
+      ? state.slots.length === 0
+      : world.failures < world.limits.bootAttempts,
+    "a pool gives up after `bootAttempts` in a row, and then has no places",
+  );
   if (world.phase === "closing") {
     world.rule(
       line.length > 0 || [...world.living].some((worker) => worker.task),
