@@ -48,8 +48,10 @@ export function serveTasks(boot) {
   /** @param {BootConfig} config */
   const start = async (config) => {
     try {
-      const started = await boot(config, (stage) => send({ type: "stage", ...stage }));
-      const lifeline = config.lifeline !== undefined && (await holdForLife(config.lifeline));
+      const [started, lifeline] = await Promise.all([
+        boot(config, (stage) => send({ type: "stage", ...stage })),
+        config.lifeline !== undefined && holdForLife(config.lifeline),
+      ]);
       const { tasks, boot: report, shared } = started;
       send({
         type: "ready",
