@@ -29,7 +29,7 @@ from handlers import crash as _crash  # noqa: F401 - importing it registers the 
 from handlers import interrupts, registry
 from handlers.describe import describe
 from handlers.errors import BadPayloadError
-from handlers.interrupts import cancel, interruptible, interruptible_later
+from handlers.interrupts import cancel, cancellable, interruptible, interruptible_later
 
 __all__ = ["answer", "cancel", "tasks", "versions"]
 
@@ -71,6 +71,7 @@ def answer(
         if inspect.iscoroutine(outcome):
             waiting = asyncio.ensure_future(_answer_later(outcome))
             waiting.add_done_callback(partial(_settle, settle, outcome))
+            cancellable(waiting)
             return
         answered = _to_javascript({"result": outcome})
     except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt is an answer, too

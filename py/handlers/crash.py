@@ -10,6 +10,7 @@ from handlers.errors import HandlerError
 from handlers.registry import task
 
 _DEEP = 100_000
+_MESSAGE = "This worker was to crash."
 
 
 @task("crash")
@@ -26,11 +27,12 @@ def crash(
         raise HandlerError("not-in-a-worker", "Only a worker can be killed, and this is the page.")
     match how:
         case "error":
-            js.reportError(js.Error.new("This worker was to crash."))
+            js.reportError(js.Error.new(_MESSAGE))
         case "close":
             js.close()
         case "rejection":
-            js.Promise.reject(js.Error.new("This worker was to crash."))
+            # by a timer, because Python would keep a promise that it gets to see
+            js.setTimeout(js.Promise.reject.bind(js.Promise, js.Error.new(_MESSAGE)))
         case "fatal":
             _break()
     return _silence()

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-_waiting: asyncio.Task[Any] | None = None
+_cancellable: asyncio.Task[Any] | None = None
 
 
 def interruptible(function: Callable[[], Result]) -> Result:
@@ -25,30 +25,43 @@ def interruptible(function: Callable[[], Result]) -> Result:
 async def interruptible_later(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Await ``coroutine`` and give its result.
 
-    An interrupt ends it by KeyboardInterrupt where its own code runs, and cancels it otherwise.
-    There may be one such call at a time.
+    An interrupt ends it by KeyboardInterrupt where its own code runs.
     """
-    global _waiting  # noqa: PLW0603 - there is one thread and one interpreter, and one task in it
-    _waiting = asyncio.current_task()
+    global _cancellable  # noqa: PLW0603 - one interpreter, and one task at a time in it
     try:
         return await coroutine
     finally:
-        _waiting = None
+        _cancellable = None
+
+
+def cancellable(task: asyncio.Task[Any]) -> None:
+    """Let ``cancel`` cancel ``task``, from before its first step to what it awaits at last.
+
+    There may be one such task at a time, and it must await ``interruptible_later``.
+    """
+    global _cancellable  # noqa: PLW0603 - as above
+    _cancellable = task
 
 
 def cancel() -> None:
-    """Cancel the coroutine that is being awaited, unless there is none or it is cancelled."""
-    if _waiting is not None and not _waiting.cancelling():
-        _waiting.cancel()
+    """Cancel the task that can be cancelled, unless there is none or it has been already."""
+    if _cancellable is not None and not _cancellable.cancelling():
+        _cancellable.cancel()
 
 
 def strike(_signal: int, frame: FrameType | None) -> None:
-    """Handle SIGINT, which came while ``frame`` was at work."""
-    if frame is None or frame.f_globals is globals():
-        return
-    outer = frame.f_back
-    while outer is not None:
-        if outer.f_globals is globals():
-            raise KeyboardInterrupt
-        outer = outer.f_back
-    cancel()
+    """Handle SIGINT, which came while ``frame`` was at work.
+
+    In a task, which is whatever this module has called, raise KeyboardInterrupt. In this module
+    and in what it does to cancel a task, do nothing. Anywhere else, cancel the task that waits.
+    """
+    ours = frame
+    while ours is not None and ours.f_globals is not globals():
+        ours = ours.f_back
+    if ours is None:
+        cancel()
+    elif ours is not frame and ours.f_code in _CALLERS:
+        raise KeyboardInterrupt
+
+
+_CALLERS = (interruptible.__code__, interruptible_later.__code__)

@@ -126,7 +126,7 @@ def test_every_error_of_a_group_is_told() -> None:
 DETAILS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.binary() | st.sets(st.integers()),
     lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
-    max_leaves=8,
+    max_leaves=4,
 )
 
 

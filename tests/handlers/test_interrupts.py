@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handlers import interrupts
-from handlers.interrupts import cancel, interruptible, interruptible_later
+from handlers.interrupts import cancel, cancellable, interruptible, interruptible_later
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +75,7 @@ def test_while_an_async_task_waits_an_interrupt_cancels_it_once() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         running = asyncio.ensure_future(interruptible_later(task()))
+        cancellable(running)
         for moment in range(3):
             loop.call_later(0.001 * moment, interrupt)
         with pytest.raises(asyncio.CancelledError):
@@ -84,9 +85,9 @@ def test_while_an_async_task_waits_an_interrupt_cancels_it_once() -> None:
     assert seen == ["cleaning up", "clean"]
 
 
-def with_own_handler(main: Any) -> None:
+def with_own_handler(main: Any, loop: asyncio.AbstractEventLoop | None = None) -> None:
     """Run like asyncio.run, which would put its own handler in the place of ours."""
-    loop = asyncio.new_event_loop()
+    loop = loop or asyncio.new_event_loop()
     try:
         loop.run_until_complete(main)
     finally:
@@ -98,12 +99,53 @@ def test_cancel_without_a_task_is_nothing() -> None:
     cancel()
 
     async def main() -> None:
-        await interruptible_later(asyncio.sleep(0))
+        running = asyncio.ensure_future(interruptible_later(asyncio.sleep(0, "slept")))
+        cancellable(running)
+        assert await running == "slept"
         cancel()
 
     with_own_handler(main())
 
 
-def test_the_handler_itself_is_not_interrupted() -> None:
-    """A frame of the module that decides is no frame of a task."""
+def test_a_task_can_be_cancelled_before_its_first_step() -> None:
+    """Whoever cancels may be early."""
+    begun: list[str] = []
+
+    async def task() -> None:
+        begun.append("begun")
+
+    async def main() -> None:
+        coroutine = task()
+        running = asyncio.ensure_future(interruptible_later(coroutine))
+        cancellable(running)
+        cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        coroutine.close()
+
+    with_own_handler(main())
+    assert begun == []
+
+
+def test_cancelling_is_not_interrupted() -> None:
+    """What an event loop does to cancel a task is no part of the task."""
+
+    class Loop(asyncio.SelectorEventLoop):
+        def call_soon(self, *given: Any, **named: Any) -> Any:
+            interrupt()
+            return super().call_soon(*given, **named)
+
+    async def main() -> None:
+        running = asyncio.ensure_future(interruptible_later(asyncio.sleep(3600)))
+        cancellable(running)
+        await asyncio.sleep(0)
+        cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    with_own_handler(main(), Loop())
+
+
+def test_without_a_frame_nothing_is_interrupted() -> None:
+    """Python may notice an interrupt where none of its code runs."""
     interrupts.strike(signal.SIGINT, None)

@@ -34,7 +34,93 @@ export function inWorker({ assets, config, runs = [] }) {
 }
 
 /**
- * The same on the main thread; answers look like the worker's messages.
+ * Sends a worker one task after another and stops some of them on their way.
+ * @param {{assets: string, config: object, steps: {task: string, payload: unknown,
+ *   stop?: "cancel" | "interrupt" | "both", when?: "progress" | "sent"}[]}} options `cancel` sends
+ *   the message, `interrupt` writes the shared byte until the answer; `sent` does so at once
+ * @returns {Promise<object[]>} the messages, described
+ */
+export async function inTurn({ assets, config, steps }) {
+  const interruptBuffer = new Uint8Array(new SharedArrayBuffer(1));
+  const worker = new Worker(`${assets}worker.js`, { type: "module" });
+  const messages = [];
+  let heard = (_message) => {};
+  worker.onmessage = ({ data }) => {
+    messages.push(describe(data));
+    heard(data);
+  };
+  const until = (...types) =>
+    new Promise((resolve, reject) => {
+      worker.onerror = (event) => reject(new Error(event.message || "the worker did not load"));
+      heard = (message) => {
+        if (message.type === "fatal" || message.type === "boot-failed") {
+          reject(new Error(message.error.message));
+        } else if (types.includes(message.type)) {
+          resolve(message);
+        }
+      };
+    });
+  worker.postMessage({ type: "boot", config: { ...config, interruptBuffer } });
+  await until("ready");
+  for (const [id, { task, payload, stop, when = "progress" }] of steps.entries()) {
+    worker.postMessage({ type: "run", id, task, payload: withBytes(payload) });
+    if (stop && when === "progress") {
+      await until("progress");
+    }
+    if (stop === "cancel" || stop === "both") {
+      worker.postMessage({ type: "cancel", id });
+    }
+    let writing;
+    if (stop === "interrupt" || stop === "both") {
+      interruptBuffer[0] = 2;
+      writing = setInterval(() => {
+        interruptBuffer[0] = 2;
+      }, 5);
+    }
+    await until("done", "failed");
+    clearInterval(writing);
+    interruptBuffer[0] = 0;
+  }
+  worker.terminate();
+  return messages;
+}
+
+/**
+ * Runs one task that is to end its worker.
+ * @param {{assets: string, config: object, task: string, payload: unknown}} options
+ * @returns {Promise<object[]>} what was seen of the end: the messages from the task on, an `error`
+ *   event, and `gone` once the lock of a dead worker is free
+ */
+export async function toTheEnd({ assets, config, task, payload }) {
+  const lifeline = `lifeline of ${task} ${Math.random()}`;
+  const worker = new Worker(`${assets}worker.js`, { type: "module" });
+  const seen = [];
+  await new Promise((resolve) => {
+    worker.onerror = (event) => {
+      event.preventDefault();
+      seen.push({ type: "error", message: event.message });
+      resolve();
+    };
+    worker.onmessage = ({ data }) => {
+      if (data.type === "ready") {
+        navigator.locks.request(lifeline, () => {
+          seen.push({ type: "gone" });
+          resolve();
+        });
+        worker.postMessage({ type: "run", id: 0, task, payload });
+      } else if (data.type !== "stage") {
+        seen.push(describe(data));
+        resolve();
+      }
+    };
+    worker.postMessage({ type: "boot", config: { ...config, lifeline } });
+  });
+  worker.terminate();
+  return seen;
+}
+
+/**
+ * `inWorker` on the main thread; answers look like the worker's messages.
  * @param {{assets: string, config: object, runs?: {task: string, payload: unknown}[]}} options
  */
 export async function onMain({ assets, config, runs = [] }) {

@@ -1,8 +1,11 @@
 """Tasks that show how values and failures cross the border; only the tests' runtime has them."""
 
+import asyncio
+import gc
 import json
 import random
-from typing import Any
+import time
+from typing import Any, Literal
 
 import numpy as np
 
@@ -116,3 +119,85 @@ def break_down() -> Any:
     for _ in range(100_000):
         nested = [nested]
     return repr(nested)
+
+
+@task("probe-live")
+def live() -> Any:
+    """Count what is alive: Python's objects, and what of JavaScript Python holds."""
+    from pyodide_js import _module  # noqa: PLC0415 - browser only
+
+    gc.collect()
+    return {
+        "objects": len(gc.get_objects()),
+        "references": _module._hiwire_num_refs(),  # noqa: SLF001 - the only way to know
+        "heap": _module.HEAP8.length,
+    }
+
+
+@task("probe-circle")
+def circle() -> Any:
+    """Give a list that holds itself."""
+    inside: list[Any] = []
+    inside.append(inside)
+    return inside
+
+
+@task("probe-wait")
+async def wait(*, how: Literal["once", "child", "clean"]) -> Any:
+    """Wait for ever: in one future, in a child task, or with a clean-up that takes its time."""
+    report_progress(0)
+    waiting = asyncio.get_running_loop().create_future()
+    try:
+        await (asyncio.ensure_future(_awaited(waiting)) if how == "child" else waiting)
+    finally:
+        if how == "clean":
+            await asyncio.sleep(0.01)
+            report_progress(1)
+
+
+async def _awaited(future: asyncio.Future[None]) -> None:
+    await future
+
+
+@task("probe-busy")
+async def busy(*, turns: int | None = None) -> Any:
+    """Work in short turns, between which others have theirs; without `turns` for ever."""
+    report_progress(0)
+    turn = 0
+    while turns is None or turn < turns:
+        turn += 1
+        await asyncio.sleep(0)
+    return turn
+
+
+@task("probe-nap")
+def nap(*, seconds: float) -> Any:
+    """Sleep without awaiting."""
+    report_progress(0)
+    time.sleep(seconds)
+    return "slept"
+
+
+@task("probe-stubborn")
+def stubborn() -> Any:
+    """Give up at the third interrupt only, and clean up even then."""
+    report_progress(0)
+    for _ in range(2):
+        try:
+            while True:
+                pass
+        except KeyboardInterrupt:
+            pass
+    try:
+        while True:
+            pass
+    finally:
+        report_progress(1)
+
+
+@task("probe-many")
+def many(*, count: int) -> Any:
+    """Give a result that takes its time to convert."""
+    result = [{"number": number, "inner": [None, number]} for number in range(count)]
+    report_progress(1)
+    return result
