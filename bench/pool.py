@@ -20,9 +20,11 @@ which is what a pool must do that can cancel, time and replace. All at once, the
 second; comlink, which posts everything like the first, is shown there without a bound.
 
 Ratios are taken within a round. Two subjects are level if the one that is slower in the median was
-as fast in at least a quarter of the rounds: then the difference is no larger than the noise. What
-is sent in megabytes is judged by the best quarter of the rounds too: the memory's own housekeeping
-takes longer than a transfer.
+as fast in at least a quarter of the rounds: then the difference is no larger than the noise.
+
+V8 begins a collection in the worker whenever many megabytes arrive, bare or not, and that takes a
+millisecond, several times as long as the transfer. So flat over size means from 16 to 64 MB, which
+both bear it, and is judged by the best quarter of the rounds.
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ HOLDING_BACK = ("workerpool", "threads")
 """Peers that send a worker one task at a time, as the pool here does."""
 
 FLOOR_BOUND = 1.3
+FLAT_BOUND = 1.3
 HEAP_BOUND = 1.02
 PASSES = 3
 WAITING = 100
@@ -188,12 +191,11 @@ def report_moves(figures: Figures, bounds: Bounds) -> None:
     print("(b) ms until a worker has told the length of what it was sent")
     for kind in (*TRANSFERS, COPY):
         show(kind, figures[kind], "floor", 2)
-    for name in (OURS, *PEERS, "floor"):
-        small, large = (statistics.median(figures[kind][name]) for kind in TRANSFERS[::2])
-        print(f"      {name}: {TRANSFERS[-1]} / {TRANSFERS[0]} = {large / small:.2f}")
-    for kind in (*TRANSFERS, COPY):
-        over_floor = best_quarter(ratios(figures[kind], OURS, "floor"))
-        bounds.at_most(f"{kind}: ours / floor, best quarter", over_floor, FLOOR_BOUND)
+    *_, less, more = TRANSFERS
+    growth = [b / a for a, b in zip(figures[less][OURS], figures[more][OURS], strict=True)]
+    bounds.at_most(f"ours: {more} / {less}, best quarter", best_quarter(growth), FLAT_BOUND)
+    over_floor = statistics.median(ratios(figures[COPY], OURS, "floor"))
+    bounds.at_most(f"{COPY}: ours / floor", over_floor, FLOOR_BOUND)
 
 
 def report_deaths(page: Page, rounds: int, bounds: Bounds) -> None:
