@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e.boot_bench import CALL, Session
+
 if TYPE_CHECKING:
     from tests.e2e.boot_bench import BootBench
 
@@ -26,8 +28,8 @@ def test_falsy_results_settle_like_any_other(boot_bench: BootBench, thread: str)
 @pytest.mark.parametrize("thread", THREADS)
 def test_payload_arrives_as_plain_python(boot_bench: BootBench, thread: str) -> None:
     """A handler never sees a proxy."""
-    payload = {
-        "image": {"bytes": [1, 2]},
+    fields = {
+        "bytes": {"bytes": [1, 2]},
         "whole": 3,
         "part": 1.5,
         "text": "x",
@@ -36,25 +38,34 @@ def test_payload_arrives_as_plain_python(boot_bench: BootBench, thread: str) -> 
         "list": [1],
         "object": {"inner": 1},
     }
+    payload = {"buffer": {"bytes": [1, 2]}, "fields": fields}
 
     [types] = boot_bench.start(thread, ("probe-types", payload)).results
 
     assert types == {
-        "image": "'bytes'",
-        "whole": "'int'",
-        "part": "'float'",
-        "text": "'str'",
-        "truth": "'bool'",
-        "nothing": "'NoneType'",
-        "list": "'list'",
-        "object": "'dict'",
+        "buffer": "bytes",
+        "bytes": "bytes",
+        "whole": "int",
+        "part": "float",
+        "text": "str",
+        "truth": "bool",
+        "nothing": "NoneType",
+        "list": "list",
+        "object": "dict",
     }
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_task_without_payload_gets_an_empty_one(boot_bench: BootBench, thread: str) -> None:
-    """No payload is an empty payload."""
-    assert boot_bench.start(thread, ("probe-types", None)).results == [{}]
+def test_payload_of_another_kind_is_refused(boot_bench: BootBench, thread: str) -> None:
+    """No payload is an empty one; what is no object, or fits no parameter, is named."""
+    payloads: list[Any] = [None, 5, "x", True, [1], {"x": "7"}, {"x": True}, {"x": 1, "y": 2}]
+
+    answers = boot_bench.start(thread, *(("square", payload) for payload in payloads)).answers
+
+    errors = [failed["error"] for failed in answers]
+    assert {error["code"] for error in errors} == {"bad-payload"}
+    fields = [error["details"]["field"] for error in errors]
+    assert fields == ["x", "payload", "payload", "payload", "0", "x", "x", "y"]
 
 
 @pytest.mark.parametrize("thread", THREADS)
@@ -163,48 +174,159 @@ def test_result_that_cannot_be_cloned_fails_the_task_alone(boot_bench: BootBench
     assert done["result"] == 1
 
 
+@pytest.mark.parametrize("thread", THREADS)
+def test_every_way_to_fail_arrives(boot_bench: BootBench, thread: str) -> None:
+    """Causes are told one by one, what is too long is cut, and no error hides another.
+
+    None of it needs a file that a restored interpreter has not.
+    """
+    kinds = ("chain", "huge", "unprintable", "exit")
+
+    session = boot_bench.start(thread, *(("fail", {"kind": kind}) for kind in kinds))
+
+    chain, huge, unprintable, exit_ = (failed["error"] for failed in session.answers)
+    assert chain["cause"]["name"] == "LookupError"
+    assert chain["cause"]["cause"]["message"] == "The first of three."
+    assert "cause" not in chain["cause"]["cause"]
+    assert len(huge["message"]) + len(huge["traceback"]) < 50_000
+    assert "characters left out" in huge["message"]
+    assert unprintable["name"] == "UnprintableError"
+    assert (exit_["name"], exit_["message"]) == ("SystemExit", "It was to be expected.")
+    assert session.boot["boot"]["path"] == "snapshot"
+    assert not [url for url in boot_bench.requests if "python_stdlib" in url]
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_large_array_arrives_whole(boot_bench: BootBench, thread: str) -> None:
+    """As one typed array with a buffer of its own."""
+    [array] = boot_bench.start(thread, ("allocate", {"megabytes": 3})).results
+
+    assert array == {"array": "Uint8Array", "values": [1] * 8, "byteLength": 3 << 20}
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_nothing_stays_behind_in_python(boot_bench: BootBench, thread: str) -> None:
+    """After hundreds of tasks there are as many objects and references as before."""
+    buffer = {"bytes": [1] * 1000}
+    mixed: list[tuple[str, Any]] = [
+        ("spin", {"seconds": 0.001}),
+        ("sleep", {"seconds": 0}),
+        ("probe-types", {"buffer": buffer, "fields": {"a": buffer, "b": [None]}}),
+        ("allocate", {"megabytes": 1}),
+        ("fail", {"kind": "chain"}),
+        ("square", {}),
+        ("probe-raise", {}),
+        ("probe-function", {}),
+        ("probe-circle", {}),
+    ]
+    count = ("probe-live", {})
+
+    session = boot_bench.start(thread, *mixed * 3, count, *mixed * 30, count)
+
+    before, after = (answer["result"] for answer in session.of("done") if has_counts(answer))
+    assert after == before
+
+
+def has_counts(answer: dict[str, Any]) -> bool:
+    """Tell whether it is the answer of probe-live."""
+    return isinstance(answer["result"], dict) and "references" in answer["result"]
+
+
+def stopped(boot_bench: BootBench, *steps: dict[str, Any], **config: Any) -> list[str]:
+    """Stop some tasks, with another one after each; say how they ended."""
+    echo = {"task": "echo", "payload": {"value": "alive"}}
+    options = {
+        "assets": f"{boot_bench.origin}{boot_bench.assets}",
+        "config": {"runtimeURL": f"{boot_bench.origin}{boot_bench.runtime}", **config},
+        "steps": [step for pair in ((step, echo) for step in steps) for step in pair],
+    }
+    answers = Session(boot_bench.page.evaluate(CALL, ["inTurn", options])).answers
+    ends = [answer["error"]["name"] if "error" in answer else "done" for answer in answers]
+    assert [answer.get("result") for answer in answers[1::2]] == ["alive"] * len(steps)
+    return ends[::2]
+
+
 @pytest.mark.parametrize("path", ["snapshot", "plain"])
 def test_interrupt_ends_a_busy_task_and_the_next_one_runs(boot_bench: BootBench, path: str) -> None:
-    """The shared byte stops Python in an endless loop, and only that task.
+    """The shared byte stops Python wherever the task's own code runs, and only that task.
 
-    Whoever interrupts writes until the task has answered: about one write in sixty gets lost in
-    Python. And it clears the byte before it sends the next task, which would be hit otherwise.
+    Whoever interrupts writes until the task has answered, and clears the byte then.
     """
-    messages = boot_bench.page.evaluate(
-        """async ([assets, runtimeURL, plain]) => {
-          const interruptBuffer = new Uint8Array(new SharedArrayBuffer(1));
-          const worker = new Worker(assets + "worker.js", {type: "module"});
-          const post = (message) => worker.postMessage(message);
-          post({type: "boot", config: {runtimeURL, interruptBuffer, plain}});
-          post({type: "run", id: 1, task: "probe-interrupt", payload: {}});
-          const answers = [];
-          let writing;
-          return await new Promise((resolve) => {
-            worker.onmessage = ({data}) => {
-              if (data.type === "progress") {
-                writing = setInterval(() => { interruptBuffer[0] = 2; }, 250);
-                interruptBuffer[0] = 2;
-              }
-              if (data.type === "failed" || data.type === "done") answers.push(data);
-              if (answers.length === 1) {
-                clearInterval(writing);
-                interruptBuffer[0] = 0;
-                post({type: "run", id: 2, task: "probe-echo", payload: {value: "alive"}});
-              }
-              if (answers.length === 2) { worker.terminate(); resolve(answers); }
-            };
-          });
-        }""",
-        [
-            f"{boot_bench.origin}{boot_bench.assets}",
-            f"{boot_bench.origin}{boot_bench.runtime}",
-            path == "plain",
-        ],
+    ends = stopped(
+        boot_bench,
+        {"task": "spin", "payload": {}, "stop": "interrupt"},
+        {"task": "probe-stubborn", "payload": {}, "stop": "interrupt"},
+        {"task": "probe-busy", "payload": {}, "stop": "interrupt"},
+        {"task": "probe-many", "payload": {"count": 20_000}, "stop": "interrupt"},
+        plain=path == "plain",
     )
 
-    [failed, done] = messages
-    assert failed["error"]["name"] == "KeyboardInterrupt"
-    assert done["result"] == "alive"
+    assert ends[:2] == ["KeyboardInterrupt", "KeyboardInterrupt"]
+    # In its own code or in that of the event loop.
+    assert ends[2] in ("KeyboardInterrupt", "CancelledError")
+    # In its last line, or too late: while the result is converted.
+    assert ends[3] in ("KeyboardInterrupt", "done")
+
+
+def test_cancelled_task_settles_and_the_next_one_runs(boot_bench: BootBench) -> None:
+    """Whatever it awaits, also with interrupts besides, and however it cleans up."""
+    waits: list[dict[str, Any]] = [
+        {"task": "probe-wait", "payload": {"how": how}, "stop": stop}
+        for how, stop in (
+            ("once", "cancel"),
+            ("once", "both"),
+            ("child", "cancel"),
+            ("clean", "cancel"),
+            ("clean", "both"),
+        )
+    ]
+    early = {"task": "sleep", "payload": {"seconds": 3600}, "stop": "cancel", "when": "sent"}
+    busy = {"task": "probe-busy", "payload": {}, "stop": "cancel"}
+
+    ends = stopped(boot_bench, *waits, early, busy)
+
+    assert ends[2] == ends[3] == ends[5] == ends[6] == "CancelledError"
+    assert set(ends) <= {"CancelledError", "KeyboardInterrupt"}
+
+
+def test_cancel_comes_too_late_for_a_task_that_never_waits(boot_bench: BootBench) -> None:
+    """It is done, and the next one is not hit."""
+    ends = stopped(
+        boot_bench,
+        {"task": "grind", "payload": {"size": 1000}, "stop": "cancel", "when": "sent"},
+        {"task": "sleep", "payload": {"seconds": 0}, "stop": "cancel", "when": "sent"},
+    )
+
+    assert ends[0] == "done"
+    assert ends[1] in ("done", "CancelledError")
+
+
+@pytest.mark.complaints("fatal error", "Maximum call stack", "Stack trace")
+@pytest.mark.parametrize(
+    ("how", "types"),
+    [("error", ["error"]), ("close", ["gone"]), ("rejection", ["fatal"]), ("fatal", ["fatal"])],
+)
+def test_crash_is_seen_and_never_answered(
+    boot_bench: BootBench, how: str, types: list[str]
+) -> None:
+    """A worker ends by an error event, by a message, or without a word, but then its lock is free."""
+    options = {
+        "assets": f"{boot_bench.origin}{boot_bench.assets}",
+        "config": {"runtimeURL": f"{boot_bench.origin}{boot_bench.runtime}"},
+        "task": "crash",
+        "payload": {"how": how},
+    }
+
+    seen = boot_bench.page.evaluate(CALL, ["toTheEnd", options])
+
+    assert [message["type"] for message in seen] == types
+
+
+def test_crash_spares_the_page(boot_bench: BootBench) -> None:
+    """On the main thread it is refused."""
+    [failed] = boot_bench.start("onMain", ("crash", {"how": "close"})).answers
+
+    assert failed["error"]["code"] == "not-in-a-worker"
 
 
 @pytest.mark.complaints("fatal error", "Maximum call stack", "Stack trace")

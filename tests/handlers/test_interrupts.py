@@ -129,21 +129,31 @@ def test_a_task_can_be_cancelled_before_its_first_step() -> None:
 
 def test_cancelling_is_not_interrupted() -> None:
     """What an event loop does to cancel a task is no part of the task."""
+    struck: list[str] = []
 
     class Loop(asyncio.SelectorEventLoop):
+        hostile = False
+
         def call_soon(self, *given: Any, **named: Any) -> Any:
-            interrupt()
+            if self.hostile:
+                interrupt()
+                struck.append("struck")
             return super().call_soon(*given, **named)
+
+    loop = Loop()
 
     async def main() -> None:
         running = asyncio.ensure_future(interruptible_later(asyncio.sleep(3600)))
         cancellable(running)
         await asyncio.sleep(0)
+        loop.hostile = True
         cancel()
+        loop.hostile = False
         with pytest.raises(asyncio.CancelledError):
             await running
 
-    with_own_handler(main(), Loop())
+    with_own_handler(main(), loop)
+    assert struck == ["struck"]
 
 
 def test_without_a_frame_nothing_is_interrupted() -> None:

@@ -21,9 +21,9 @@ def echo(*, value: Any = None) -> Any:
 
 
 @task("probe-types")
-def types(*, buffer: object = None, fields: dict[str, object]) -> Any:
+def types(*, buffer: object, fields: dict[str, object]) -> Any:
     """Name the Python type of a buffer and of each field of an object."""
-    return {key: repr(type(value).__name__) for key, value in {"buffer": buffer, **fields}.items()}
+    return {key: type(value).__name__ for key, value in {"buffer": buffer, **fields}.items()}
 
 
 @task("probe-none-inside")
