@@ -67,7 +67,7 @@ export class Moves {
     }
     const hopeless =
       pool.bootFailures >= bootAttempts || pool.slots.every(({ status }) => status === "abandoned");
-    if (hopeless && !pool.slots.some(isAlive)) {
+    if (hopeless) {
       this.shut({ kind: "unbootable", attempts: bootAttempts, error });
     }
   }

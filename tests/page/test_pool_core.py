@@ -9,6 +9,7 @@ import pytest
 from tests.page.pool.in_node import FOLDER, run_in_node
 
 
+@pytest.mark.timeout(300)  # tens of thousands of sequences, on a machine that may be busy
 @pytest.mark.parametrize(
     "file",
     sorted(FOLDER.glob("*.test.mjs")),

@@ -27,5 +27,5 @@ def run_in_node(file: Path, **settings: str) -> subprocess.CompletedProcess[str]
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=110,
+        timeout=280,
     )

@@ -227,6 +227,28 @@ test("a smaller size ends free workers at once, and busy ones after their task",
   assert.equal(waiting.state, "running");
 });
 
+test("a smaller size costs as little as can be: empty places, then workers that boot", () => {
+  const world = new World({ size: 3 });
+  world.happen({ type: "timePassed" });
+  const worker = world.ready();
+  world.happen({ type: "resized", size: 2 });
+  assert.equal(world.living.size, 2);
+  world.happen({ type: "resized", size: 1 });
+  assert.deepEqual([...world.living], [worker]);
+});
+
+test("a smaller size costs as little as can be: free workers before busy ones", () => {
+  const world = new World({ size: 3 }).boot();
+  const tasks = [world.send(), world.send(), world.send()];
+  world.answer(tasks[0].worker);
+  world.happen({ type: "resized", size: 2 });
+  assert.equal(world.with("busy").length, 2);
+  world.abort(tasks[1]);
+  world.happen({ type: "resized", size: 1 });
+  world.fail(tasks[1].worker);
+  assert.deepEqual([...world.living], [tasks[2].worker]);
+});
+
 test("a worker that should go stays when the size grows again before its task is over", () => {
   const world = new World({ size: 2 }).boot();
   const [, second] = [world.send(), world.send()];
