@@ -11,16 +11,16 @@ export function limitsOf(options) {
   return {
     size: whole("size", options.size ?? defaultSize(), 1),
     maxQueue: amount("maxQueue", options.maxQueue ?? 1000),
-    bootTimeout: amount("bootTimeout", options.bootTimeout ?? 120_000),
+    bootTimeout: finite("bootTimeout", options.bootTimeout ?? 120_000),
     taskTimeout: amount("taskTimeout", options.taskTimeout ?? Number.POSITIVE_INFINITY),
-    graceMs: amount("graceMs", options.graceMs ?? 500),
+    graceMs: finite("graceMs", options.graceMs ?? 500),
     maxTasksPerWorker: amount(
       "maxTasksPerWorker",
       options.maxTasksPerWorker ?? Number.POSITIVE_INFINITY,
       1,
     ),
     bootAttempts: whole("bootAttempts", options.bootAttempts ?? 3, 1),
-    bootPause: amount("bootPause", options.bootPause ?? 250),
+    bootPause: finite("bootPause", options.bootPause ?? 250),
   };
 }
 
@@ -36,6 +36,18 @@ export function defaultSize() {
     );
   if (cores < 2 || gigabytes <= 2) return 1;
   return cores >= 8 && gigabytes >= 8 ? 4 : 2;
+}
+
+/**
+ * @param {string} name
+ * @param {number} value of a wait that must end, or a promise could hang
+ * @returns {number} `value`
+ */
+function finite(name, value) {
+  if (amount(name, value) === Number.POSITIVE_INFINITY) {
+    throw new RangeError(`${name} must be finite: a promise could wait for ever`);
+  }
+  return value;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { whyNotLoaded } from "./pool-diagnosis.js";
 import { areNames, errorFrom } from "./pool-messages.js";
 import { errorToMessage } from "./protocol.js";
 
@@ -35,19 +36,23 @@ export class PoolWorker {
 
   /**
    * Starts the worker and tells it to boot.
-   * @param {() => Worker} spawn
+   * @param {string | URL | (() => Worker)} url the worker's module, or what makes the worker
    * @param {object} config what the worker needs to boot
    * @param {WorkerListener} listener
    * @throws {unknown} what `new Worker` throws, or a DataCloneError for the config
    */
-  constructor(spawn, config, listener) {
+  constructor(url, config, listener) {
     this.#listener = listener;
-    this.#worker = spawn();
+    this.#worker = typeof url === "function" ? url() : new Worker(url, { type: "module" });
     this.#worker.onmessage = ({ data }) => this.#receive(data);
     this.#worker.onerror = (event) => {
       // What went wrong is told to whoever waits for it, so it is no error of the page.
       event.preventDefault();
-      listener.onError(described(event));
+      if (event.message) {
+        listener.onError(described(event));
+      } else {
+        this.#diagnose(typeof url === "function" ? undefined : url);
+      }
     };
     // Chromium's workers have no attribute `onmessageerror`.
     this.#worker.addEventListener(
@@ -155,6 +160,13 @@ export class PoolWorker {
     }
   }
 
+  /** @param {string | URL | undefined} url of a script that did not load */
+  async #diagnose(url) {
+    const message = await whyNotLoaded(url);
+    if (this.#end.signal.aborted) return;
+    this.#listener.onError({ name: "Error", message, traceback: "" });
+  }
+
   /** Waits for the lock that the worker holds as long as it lives. */
   #watch() {
     if (this.lifeline === undefined) return;
@@ -167,20 +179,9 @@ export class PoolWorker {
 }
 
 /**
- * @param {ErrorEvent | Event} event
+ * @param {ErrorEvent} event
  * @returns {ErrorMessage}
  */
-function described(event) {
-  const { message, filename, lineno, colno } = /** @type {Partial<ErrorEvent>} */ (event);
-  if (message) {
-    return { name: "Error", message, traceback: `${filename}:${lineno}:${colno}` };
-  }
-  // The browser says no more than that: the reason is in its console.
-  return {
-    name: "Error",
-    message:
-      "The worker's script could not be loaded: it, or a module that it imports, is missing, " +
-      "is not JavaScript, or is refused by a policy",
-    traceback: "",
-  };
+function described({ message, filename, lineno, colno }) {
+  return { name: "Error", message, traceback: `${filename}:${lineno}:${colno}` };
 }

@@ -93,7 +93,7 @@ export class WorkerPool {
    */
   ready;
 
-  #spawn;
+  #url;
   #config;
   #onEvent;
   /** @type {PoolState} */
@@ -124,7 +124,7 @@ export class WorkerPool {
    * @throws {TypeError | RangeError} when an option makes no sense
    */
   constructor({ url, config = {}, onEvent = () => {}, ...limits }) {
-    this.#spawn = typeof url === "function" ? url : () => new Worker(url, { type: "module" });
+    this.#url = url;
     this.#config = config;
     this.#onEvent = onEvent;
     this.#state = openPool(limitsOf(limits));
@@ -306,7 +306,7 @@ export class WorkerPool {
     const shared = this.#shared === undefined ? {} : { shared: this.#shared };
     try {
       const started = new PoolWorker(
-        this.#spawn,
+        this.#url,
         { ...this.#config, ...shared },
         {
           onStage: (stage) => {

@@ -35,6 +35,8 @@ test("limits that are given are taken", () => {
 
 const LEAST_ONE = ["size", "maxTasksPerWorker", "bootAttempts"];
 const WHOLE = ["size", "bootAttempts"];
+/** Without an end to these, a promise could wait for ever. */
+const FINITE = ["bootTimeout", "graceMs", "bootPause"];
 const ALL = Object.keys(limitsOf({ size: 1 }));
 
 for (const name of ALL) {
@@ -45,6 +47,7 @@ for (const name of ALL) {
     const bad = [Number.NaN, -1, -NEVER];
     if (LEAST_ONE.includes(name)) bad.push(0);
     if (WHOLE.includes(name)) bad.push(1.5, NEVER);
+    if (FINITE.includes(name)) bad.push(NEVER);
     for (const value of bad) {
       assert.throws(
         () => limitsOf({ size: 1, [name]: value }),
