@@ -100,13 +100,13 @@ def test_death_between_ready_and_the_first_task(pool_bench: PoolBench) -> None:
 
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
-    "missing": ({"url": "/harness/there-is-none.js"}, "could not be loaded"),
-    "syntax": ({"url": "/harness/broken-syntax.js"}, "is not JavaScript"),
+    "missing": ({"url": "/harness/there-is-none.js"}, "the server answers 404"),
+    "syntax": ({"url": "/harness/broken-syntax.js"}, "broken-syntax.js is there but did not run"),
     "throws": ({"url": "/harness/broken-throw.js"}, "thrown at load"),
     "rejects": ({"url": "/harness/broken-await.js"}, "rejected at load"),
-    "import": ({"url": "/harness/broken-import.js"}, "could not be loaded"),
+    "import": ({"url": "/harness/broken-import.js"}, "broken-import.js is there but did not run"),
     "policy": ({"url": "data:text/javascript,postMessage(1)"}, ""),
-    "html": ({"url": "/harness/index.html"}, "could not be loaded"),
+    "html": ({"url": "/harness/index.html"}, "it is text/html, not JavaScript"),
     "config": ({"unclonable": True}, "could not be cloned"),
     "silent": (
         {"url": "/harness/raw.js", "bootTimeout": 1},
