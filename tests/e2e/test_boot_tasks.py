@@ -309,7 +309,7 @@ def test_cancel_comes_too_late_for_a_task_that_never_waits(boot_bench: BootBench
 def test_crash_is_seen_and_never_answered(
     boot_bench: BootBench, how: str, types: list[str]
 ) -> None:
-    """A worker ends by an error event, by a message, or without a word, but then its lock is free."""
+    """By an error event, by a message, or without a word; its lock is free in any case."""
     options = {
         "assets": f"{boot_bench.origin}{boot_bench.assets}",
         "config": {"runtimeURL": f"{boot_bench.origin}{boot_bench.runtime}"},
