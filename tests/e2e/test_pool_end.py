@@ -51,7 +51,7 @@ def test_abort_rejects_with_the_reason_itself(pool_bench: PoolBench, moment: str
 def test_task_that_heeds_its_signal_leaves_its_worker_alive(pool_bench: PoolBench) -> None:
     """JavaScript that stops when told to is interrupted, and the same worker goes on."""
     assert pool_bench.play("""
-        const pool = new TestPool({ taskTimeout: 1, graceMs: Infinity });
+        const pool = new TestPool({ taskTimeout: 1, graceMs: 60_000 });
         const { failed } = await outcome(pool.run("untilGivenUp"));
         return [failed.limit, failed.ended, pool.told("worker-freed", "worker-gone")];
     """) == ["taskTimeout", "interrupted", ["worker-freed 1 1 interrupted"]]
@@ -84,7 +84,7 @@ def test_answer_in_the_grace_period_is_dropped_and_counted(pool_bench: PoolBench
         const gate = newGate();
         const pool = new TestPool({
           taskTimeout: 1,
-          graceMs: Infinity,
+          graceMs: 60_000,
           onEvent({ type }) { if (type === "worker-stopping") gate.open(); },
         });
         const { failed } = await outcome(pool.run("hold", gate.cell));
@@ -101,7 +101,7 @@ def test_answer_after_an_abort_is_dropped_and_counted(pool_bench: PoolBench) -> 
     """Whoever has aborted does not hear of the result, and the worker takes the next task."""
     assert pool_bench.play("""
         const gate = newGate();
-        const pool = new TestPool({ graceMs: Infinity });
+        const pool = new TestPool({ graceMs: 60_000 });
         const controller = new AbortController();
         const { signal } = controller;
         const held = outcome(pool.run("hold", gate.cell, { signal }));
@@ -121,7 +121,7 @@ def test_abort_while_a_time_out_is_being_carried_out(pool_bench: PoolBench) -> N
         const gate = newGate();
         const pool = new TestPool({
           taskTimeout: 1,
-          graceMs: Infinity,
+          graceMs: 60_000,
           onEvent({ type }) { if (type === "worker-stopping") controller.abort("enough"); },
         });
         const { signal } = controller;

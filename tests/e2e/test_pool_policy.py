@@ -5,25 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route
+from playwright.sync_api import Page
 
 from tests.e2e.conftest import Serve
 from tests.e2e.pool_harness.bench import HARNESS, PoolBench
-
-ISOLATION = ("cross-origin-opener-policy", "cross-origin-embedder-policy")
-
-
-def open_without(page: Page, origin: str, *headers: str) -> PoolBench:
-    """Open the harness as a server would send it that leaves these headers out."""
-
-    def answer(route: Route) -> None:
-        response = route.fetch()
-        kept = {name: text for name, text in response.headers.items() if name not in headers}
-        route.fulfill(response=response, headers=kept)
-
-    page.route("**/index.html", answer)
-    page.goto(f"{origin}harness/index.html")
-    return PoolBench(page, origin)
+from tests.e2e.pool_harness.policy import ISOLATION, serve_without
 
 
 @pytest.fixture
@@ -34,8 +20,9 @@ def origin(serve: Serve, modules: Path) -> str:
 
 def test_without_isolation(page: Page, origin: str) -> None:
     """No byte to interrupt by: JavaScript heeds its signal all the same, Python would not."""
-    bench = open_without(page, origin, *ISOLATION)
-    seen = bench.play("""
+    serve_without(page, *ISOLATION)
+    page.goto(f"{origin}harness/index.html")
+    seen = PoolBench(page, origin).play("""
         const configs = [];
         const url = () => {
           const worker = newWorker(TASKS);
@@ -46,7 +33,7 @@ def test_without_isolation(page: Page, origin: str) -> None:
           };
           return worker;
         };
-        const pool = new TestPool({ url, graceMs: Infinity });
+        const pool = new TestPool({ url, graceMs: 60_000 });
         await pool.ready;
         const { failed } = await outcome(pool.run("untilGivenUp", 0, { timeout: 1 }));
         return [crossOriginIsolated, configs, failed.ended, await pool.run("echo", 1)];

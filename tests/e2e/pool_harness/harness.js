@@ -180,20 +180,32 @@ export function turn() {
  */
 export async function scene(play) {
   spawned.length = 0;
+  try {
+    return await intime(pools, () => balanced(play));
+  } finally {
+    for (const pool of pools) pool.destroy();
+    pools.clear();
+    alive.clear();
+  }
+}
+
+/**
+ * Plays, and when that gets stuck, says what the pools were about.
+ * @param {Iterable<TestPool>} watched
+ * @param {() => Promise<unknown>} play
+ */
+export async function intime(watched, play) {
   let timer;
   const stuck = new Promise((_, reject) => {
     timer = setTimeout(() => {
-      const told = [...pools].map(({ stats, heard }) => ({ stats, heard: heard.slice(-12) }));
+      const told = [...watched].map(({ stats, heard }) => ({ stats, heard: heard.slice(-12) }));
       reject(new Error(`stuck: ${JSON.stringify(told, null, 1)}`));
     }, LONGEST);
   });
   try {
-    return await Promise.race([balanced(play), stuck]);
+    return await Promise.race([play(), stuck]);
   } finally {
     clearTimeout(timer);
-    for (const pool of pools) pool.destroy();
-    pools.clear();
-    alive.clear();
   }
 }
 
@@ -209,8 +221,12 @@ async function balanced(play) {
   return result;
 }
 
-/** @param {TestPool} pool */
-function checkLedger({ stats: { counts, queued, running }, heard, promises }) {
+/**
+ * Whether every task of a pool that is closed was settled once.
+ * @param {TestPool} pool
+ * @throws {Error} if not
+ */
+export function checkLedger({ stats: { counts, queued, running }, heard, promises }) {
   const settled = heard.filter(({ type }) => type === "task-settled").map(({ id }) => id);
   const sent = heard.filter(({ type }) => type === "task-queued").map(({ id }) => id);
   const sum = OUTCOMES.reduce((total, name) => total + counts[name], 0);
