@@ -94,6 +94,7 @@ def document(rows: Sequence[Row], plan: dict[str, Any], browser: str) -> str:
         browser=browser,
         peers=peers,
         limit=f"{plan['limit'] / 1000:g}",
+        boot_limit=f"{plan['bootLimit'] / 1000:g}",
         checks=len(rows),
         sums=sums,
         table=table(rows, list(SUBJECTS)),

@@ -4,6 +4,8 @@
 
 /** Milliseconds after which a promise counts as hanging. */
 export const LIMIT = 2000;
+/** The same while workers do not start: a pool that tries again, with pauses, takes its time. */
+export const BOOT_LIMIT = 4000;
 
 /**
  * @typedef {object} Outcome

@@ -9,7 +9,7 @@ import { deaths } from "./checks/deaths.js";
 import { endings } from "./checks/endings.js";
 import { order } from "./checks/order.js";
 import { refusals } from "./checks/refusals.js";
-import { LIMIT } from "./outcome.js";
+import { BOOT_LIMIT, LIMIT } from "./outcome.js";
 
 /** @import { Verdict } from "./checks/check.js" */
 
@@ -18,6 +18,7 @@ const CHECKS = [...answers, ...deaths, ...boots, ...refusals, ...endings, ...ord
 /** What a table needs to know before anything has run. */
 export const plan = {
   limit: LIMIT,
+  bootLimit: BOOT_LIMIT,
   checks: CHECKS.map(({ title, alone = false }) => ({ title, alone })),
 };
 

@@ -2,7 +2,7 @@
  * A worker that never gets ready: every task ends with the reason, and nothing is started for ever.
  */
 
-import { outcome, tells } from "../outcome.js";
+import { BOOT_LIMIT, outcome, tells } from "../outcome.js";
 import { spawned } from "../spawned.js";
 import { rejected, wrong } from "./check.js";
 
@@ -27,7 +27,7 @@ const notBooting = (title, script, hasReason, bootTimeout = BOOT_TIMEOUT_MS) => 
     addEventListener("unhandledrejection", (event) => event.preventDefault());
     const watched = new Promise((resolve) => setTimeout(resolve, WATCHED_MS));
     const subject = adapter.create({ workers: 1, script, bootTimeout });
-    const seen = await outcome(() => subject.run("noop"));
+    const seen = await outcome(() => subject.run("noop"), BOOT_LIMIT);
     await watched;
     const detail = spawned.length > 1 ? `${spawned.length} attempts` : undefined;
     if (spawned.length > MOST_WORKERS) return wrong("starts workers without end", detail);
