@@ -30,7 +30,7 @@ check: ## types, lint, import direction, HTML, equality of both languages
 	$(NPX) tsc --project tsconfig.worker.json
 	$(NPX) tsc --project tsconfig.scripts.json
 	$(NPX) biome ci
-	$(NPX) html-validate index.html site/index.html site/en/index.html site/404.html
+	$(NPX) html-validate index.html examples/pool/index.html site/index.html site/en/index.html site/404.html
 
 bench: ## measure every claim about speed, each as a ratio within one run
 	@$(SETUP) test
