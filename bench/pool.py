@@ -1,6 +1,6 @@
 """What a task costs in the pool here, beside its peers and beside bare workers.
 
-    python -m bench.pool [--rounds 9]
+    python -m bench.pool [--rounds 7]
 
 One Chromium, one page, every subject's workers alive all the time. In each round the subjects take
 turns, three passes each, in an order that moves on by one from round to round. The best pass
@@ -22,9 +22,9 @@ second; comlink, which posts everything like the first, is shown there without a
 Ratios are taken within a round. Two subjects are level if the one that is slower in the median was
 as fast in at least a quarter of the rounds: then the difference is no larger than the noise.
 
-V8 begins a collection in the worker whenever many megabytes arrive, bare or not, and that takes a
-millisecond, several times as long as the transfer. So flat over size means from 16 to 64 MB, which
-both bear it, and is judged by the best quarter of the rounds.
+V8 may begin a collection in a worker when many megabytes arrive there, and that takes a millisecond,
+several times as long as the transfer; whom it hits depends on what else lies in its heap. So flat
+over size means from 16 to 64 MB, and is judged by the best quarter of the rounds.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def report_heap(playwright: Playwright, origin: str, bounds: Bounds) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the comparison; the exit code is 0 if every bound holds and 1 if not."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9, help="at least 2")
+    parser.add_argument("--rounds", type=int, default=7, help="at least 2")
     chosen = parser.parse_args(arguments)
     bounds = Bounds()
     with served() as origin, sync_playwright() as playwright:
