@@ -1,3 +1,4 @@
+import { showConstants } from "./constants-list.js";
 import { byId, find } from "./element.js";
 import { FittedFigure } from "./fitted-figure.js";
 import { age, percent, whole } from "./numbers.js";
@@ -182,15 +183,8 @@ export function showPolicy(policy) {
         : say("policy.scaled", { scale: String(policy.time_scale) }),
     ],
   ];
-  byId("queue-constants", HTMLElement).replaceChildren(
-    ...constants.map(([key, value]) => {
-      const pair = document.createElement("div");
-      const term = document.createElement("dt");
-      const text = document.createElement("dd");
-      term.textContent = say(key);
-      text.textContent = value;
-      pair.append(term, text);
-      return pair;
-    }),
+  showConstants(
+    "queue-constants",
+    constants.map(([key, value]) => [say(key), value]),
   );
 }

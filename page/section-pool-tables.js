@@ -1,3 +1,4 @@
+import { showConstants } from "./constants-list.js";
 import { byId, find } from "./element.js";
 import { size, span, whole } from "./numbers.js";
 import { say } from "./text.js";
@@ -88,15 +89,8 @@ export function showLimits(limits) {
     ["pool.limit.bootPause", span(limits.bootPause)],
     ["pool.limit.maxTasksPerWorker", never(limits.maxTasksPerWorker, whole)],
   ];
-  byId("pool-constants", HTMLElement).replaceChildren(
-    ...constants.map(([key, value]) => {
-      const pair = document.createElement("div");
-      const term = document.createElement("dt");
-      const text = document.createElement("dd");
-      term.textContent = say(key);
-      text.textContent = value;
-      pair.append(term, text);
-      return pair;
-    }),
+  showConstants(
+    "pool-constants",
+    constants.map(([key, value]) => [say(key), value]),
   );
 }
