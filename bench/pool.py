@@ -22,7 +22,7 @@ second; comlink, which posts everything like the first, is shown there without a
 Ratios are taken within a round. Two subjects are level if the one that is slower in the median was
 as fast in at least a quarter of the rounds: then the difference is no larger than the noise.
 
-V8 may begin a collection in a worker when many megabytes arrive there, and that takes a millisecond,
+V8 may begin a collection in a worker when many megabytes arrive, and that takes a millisecond,
 several times as long as the transfer; whom it hits depends on what else lies in its heap. So flat
 over size means from 16 to 64 MB, and is judged by the best quarter of the rounds.
 """
