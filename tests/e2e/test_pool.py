@@ -128,10 +128,11 @@ def test_large_arrays_come_back_as_buffers_of_their_own(pool_bench: PoolBench) -
     assert pool_bench.play("""
         const pool = new TestPool();
         const filled = await pool.run("fill", 1e6);
+        const left = await pool.run("left");
         const { first, second, again } = await pool.run("twice", 1e6);
         const shared = first === again && first.buffer === second.buffer;
-        return [filled.byteLength, filled[999_999], shared];
-    """) == [1_000_000, 7, True]
+        return [filled.byteLength, filled[999_999], left, shared];
+    """) == [1_000_000, 7, 0, True]
 
 
 def test_memory_that_cannot_be_handed_over_is_copied(pool_bench: PoolBench) -> None:

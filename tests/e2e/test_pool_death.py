@@ -21,13 +21,19 @@ DEATHS = {
 @pytest.mark.parametrize("task", DEATHS)
 def test_death_takes_its_own_task_only(pool_bench: PoolBench, task: str) -> None:
     """An uncaught error, an unhandled rejection and close(): one task lost, one worker replaced."""
-    failed, following, told, counts = pool_bench.play(
+    failed, following, told, counts, errors = pool_bench.play(
         """
+        const errors = [];
+        const note = ({ message }) => errors.push(message);
+        addEventListener("error", note);
         const pool = new TestPool();
         await pool.ready;
         const [first, second] = [outcome(pool.run(given)), pool.run("echo", "second")];
         const { failed } = await first;
-        return [failed, await second, pool.told("worker-gone", "task-settled"), pool.stats.counts];
+        const following = await second;
+        removeEventListener("error", note);
+        const told = pool.told("worker-gone", "task-settled");
+        return [failed, following, told, pool.stats.counts, errors];
         """,
         task,
     )
@@ -41,6 +47,7 @@ def test_death_takes_its_own_task_only(pool_bench: PoolBench, task: str) -> None
         "task-settled 2 echo done",
     ]
     assert (counts["started"], counts["lost"]) == (2, 1)
+    assert errors == []
 
 
 def test_last_words_are_heard_or_the_task_has_crashed(pool_bench: PoolBench) -> None:
@@ -164,16 +171,18 @@ def test_boot_that_never_works_ends_in_one_error_for_everyone(
 
 
 def test_nobody_looks_at_ready(pool_bench: PoolBench) -> None:
-    """A failed boot is no unhandled rejection of the page: `complaints` would have it."""
-    assert (
-        pool_bench.play("""
-        const pool = new TestPool({ url: "/harness/broken-throw.js" });
-        await pool.when("pool-closed");
-        await turn();
-        return pool.stats.counts.started;
-    """)
-        == 3
-    )
+    """A failed boot is no unhandled rejection of the page."""
+    assert pool_bench.play("""
+        const unhandled = [];
+        const note = (event) => { unhandled.push(event.reason.name); event.preventDefault(); };
+        addEventListener("unhandledrejection", note);
+        const pool = new WorkerPool({ url: "/harness/broken-throw.js", size: 1, bootPause: 1 });
+        await outcome(pool.run("echo", 1));
+        Promise.reject(new RangeError("the listener works"));
+        while (unhandled.length === 0) await turn();
+        removeEventListener("unhandledrejection", note);
+        return unhandled;
+    """) == ["RangeError"]
 
 
 @pytest.mark.complaints(NOT_FOUND)

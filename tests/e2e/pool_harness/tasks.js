@@ -63,6 +63,8 @@ function fail() {
   throw new Error("a getter that throws");
 }
 
+let filled = new Uint8Array(0);
+
 const opened = async (cell) => {
   await Atomics.waitAsync(cell, 0, 0).value;
 };
@@ -136,7 +138,12 @@ serveTasks(
       port.postMessage(text);
       return "said";
     },
-    fill: (size) => new Uint8Array(size).fill(7),
+    fill(size) {
+      filled = new Uint8Array(size).fill(7);
+      return filled;
+    },
+    /** Bytes that are left here of what `fill` gave. */
+    left: () => filled.byteLength,
     twice: (size) => {
       const array = new Uint8Array(size);
       return { first: array, second: array.subarray(1), again: array };
