@@ -289,8 +289,8 @@ class Turn extends Moves {
     for (const slot of pool.slots) {
       if (pool.queue.length === 0) return;
       if (!isFree(slot)) continue;
-      const [task, ...others] = pool.queue;
-      pool.queue = others;
+      const task = pool.queue[0];
+      pool.queue = pool.queue.slice(1);
       slot.status = "busy";
       slot.task = task;
       slot.until = Math.min(now + pool.limits.taskTimeout, task.deadline);

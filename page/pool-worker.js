@@ -125,8 +125,12 @@ export class PoolWorker {
    * @param {ToWorker} message
    * @param {Transferable[]} [transfer]
    */
-  #post(message, transfer = []) {
-    this.#worker.postMessage(message, transfer);
+  #post(message, transfer) {
+    if (transfer?.length) {
+      this.#worker.postMessage(message, transfer);
+    } else {
+      this.#worker.postMessage(message);
+    }
   }
 
   /** @param {FromWorker} message */

@@ -8,9 +8,10 @@
 import { step } from "./pool-core.js";
 import { errorOf } from "./pool-errors.js";
 import { amount, limitsOf, whole } from "./pool-options.js";
+import { held } from "./pool-payload.js";
 import { nextDeadline, openPool } from "./pool-state.js";
 import { PoolWorker } from "./pool-worker.js";
-import { errorToMessage, largeBuffers } from "./protocol.js";
+import { errorToMessage } from "./protocol.js";
 import { Standstill } from "./standstill.js";
 
 /**
@@ -78,7 +79,7 @@ import { Standstill } from "./standstill.js";
  * @property {Transferable[]} transfer
  * @property {boolean} posted
  * @property {((value: number) => void) | undefined} onProgress
- * @property {() => void} forget takes the listener off the signal
+ * @property {(() => void) | undefined} forget takes the listener off the signal
  */
 
 /** setTimeout fires at once for anything longer. */
@@ -123,7 +124,7 @@ export class WorkerPool {
    * @param {PoolOptions} options
    * @throws {TypeError | RangeError} when an option makes no sense
    */
-  constructor({ url, config = {}, onEvent = () => {}, ...limits }) {
+  constructor({ url, config = {}, onEvent, ...limits }) {
     this.#url = url;
     this.#config = config;
     this.#onEvent = onEvent;
@@ -157,9 +158,7 @@ export class WorkerPool {
       }
       this.#lastId += 1;
       const id = this.#lastId;
-      const onAbort = () => this.#take({ type: "aborted", id, reason: signal?.reason });
-      signal?.addEventListener("abort", onAbort);
-      const forget = () => signal?.removeEventListener("abort", onAbort);
+      const forget = signal && this.#follow(signal, id);
       /** @type {Job} */
       const job = { resolve, reject, payload, transfer, posted: false, onProgress, forget };
       this.#jobs.set(id, job);
@@ -171,6 +170,17 @@ export class WorkerPool {
       });
       this.#hold(id, job);
     });
+  }
+
+  /**
+   * @param {AbortSignal} signal
+   * @param {number} id
+   * @returns {() => void} takes the listener off again
+   */
+  #follow(signal, id) {
+    const onAbort = () => this.#take({ type: "aborted", id, reason: signal.reason });
+    signal.addEventListener("abort", onAbort);
+    return () => signal.removeEventListener("abort", onAbort);
   }
 
   /** @returns {Limits} what the pool keeps to, defaults filled in */
@@ -349,19 +359,13 @@ export class WorkerPool {
   }
 
   /**
-   * Takes the payload of a task that has to wait out of the caller's hands: what cannot be cloned
-   * shows now, and what is changed later does not matter. Its buffers are ours then, so that it is
-   * not copied a second time when it is posted.
    * @param {number} id
-   * @param {Job} job
+   * @param {Job} job of a task that may have to wait
    */
   #hold(id, job) {
     if (job.posted || !this.#jobs.has(id)) return;
-    const { payload, transfer } = job;
     try {
-      const held = structuredClone({ payload, transfer }, { transfer });
-      job.payload = held.payload;
-      job.transfer = [...new Set([...held.transfer, ...largeBuffers(held.payload)])];
+      Object.assign(job, held(job.payload, job.transfer));
     } catch (error) {
       this.#take({ type: "unsendable", id, error });
     }
@@ -375,7 +379,7 @@ export class WorkerPool {
   #settle(id, task, outcome) {
     const job = this.#jobs.get(id);
     this.#jobs.delete(id);
-    job?.forget();
+    job?.forget?.();
     if (outcome.kind === "done") {
       job?.resolve(outcome.result);
     } else {
@@ -386,7 +390,7 @@ export class WorkerPool {
 
   /** @param {Happening} happening */
   #tell(happening) {
-    this.#call(this.#onEvent, happening);
+    if (this.#onEvent) this.#call(this.#onEvent, happening);
   }
 
   /**

@@ -194,6 +194,9 @@ function shortened(text, longest) {
  * @returns {ArrayBuffer[]}
  */
 export function largeBuffers(value, atLeast = 16_384) {
+  if (typeof value !== "object") {
+    return [];
+  }
   /** @type {Set<ArrayBuffer>} */
   const found = new Set();
   /** @type {Set<object>} */

@@ -20,7 +20,8 @@ import { asError, errorToMessage, largeBuffers, RuntimeBrokenError } from "./pro
  * @property {string[]} tasks names that `run` knows
  * @property {BootReport} [boot] how the boot went
  * @property {unknown} [shared] what spares a later worker work, as its `config.shared`
- * @property {(task: string, payload: unknown, options: RunOptions) => Promise<unknown>} run
+ * @property {(task: string, payload: unknown, options: RunOptions) => unknown} run returns the
+ *   result or a promise of it
  */
 
 const scope = /** @type {DedicatedWorkerGlobalScope} */ (/** @type {unknown} */ (globalThis));
@@ -42,7 +43,10 @@ export function serveTasks(boot) {
   const runner = new Promise((resolve) => {
     booted = resolve;
   });
-  /** @type {Map<number, AbortController>} */
+  /** The same, once it is there: to wait for a promise takes its time, each time.
+   * @type {TaskRunner | undefined} */
+  let current;
+  /** @type {Map<number, Call>} */
   const running = new Map();
 
   /** @param {BootConfig} config */
@@ -60,6 +64,7 @@ export function serveTasks(boot) {
         ...(report && { boot: report }),
         ...(shared !== undefined && { shared }),
       });
+      current = started;
       booted(started);
     } catch (error) {
       send({ type: "boot-failed", error: errorToMessage(error) });
@@ -68,14 +73,11 @@ export function serveTasks(boot) {
 
   /** @param {RunMessage} message */
   const run = async ({ id, task, payload }) => {
-    const controller = new AbortController();
-    running.set(id, controller);
+    const call = new Call(id);
+    running.set(id, call);
     try {
-      const result = await (await runner).run(task, payload, {
-        onProgress: (value) => send({ type: "progress", id, value }),
-        signal: controller.signal,
-      });
-      sendResult(id, result);
+      const able = current ?? (await runner);
+      sendResult(id, await able.run(task, payload, call));
     } catch (error) {
       const message = errorToMessage(error);
       send(
@@ -109,7 +111,7 @@ export function serveTasks(boot) {
         run(message);
         break;
       case "cancel":
-        running.get(message.id)?.abort();
+        running.get(message.id)?.cancel();
         break;
     }
   };
@@ -125,7 +127,7 @@ export function javascriptTasks(tasks) {
   const known = new Map(Object.entries(tasks));
   return async () => ({
     tasks: [...known.keys()],
-    async run(name, payload, options) {
+    run(name, payload, options) {
       const task = known.get(name);
       if (!task) {
         throw new RangeError(`There is no task named ${name}`);
@@ -135,12 +137,41 @@ export function javascriptTasks(tasks) {
   });
 }
 
+/** What a running task has of its caller. A signal is made only for a task that looks at it. */
+class Call {
+  #id;
+  /** @type {AbortController | undefined} */
+  #controller;
+
+  /** @param {number} id */
+  constructor(id) {
+    this.#id = id;
+  }
+
+  /** @type {(value: number) => void} */
+  onProgress = (value) => send({ type: "progress", id: this.#id, value });
+
+  get signal() {
+    this.#controller ??= new AbortController();
+    return this.#controller.signal;
+  }
+
+  cancel() {
+    this.#controller ??= new AbortController();
+    this.#controller.abort();
+  }
+}
+
 /**
  * @param {FromWorker} message
  * @param {Transferable[]} [transfer]
  */
-function send(message, transfer = []) {
-  scope.postMessage(message, transfer);
+function send(message, transfer) {
+  if (transfer?.length) {
+    scope.postMessage(message, transfer);
+  } else {
+    scope.postMessage(message);
+  }
 }
 
 /**
