@@ -78,6 +78,40 @@ def test_deaf_task_costs_its_worker(pool_bench: PoolBench) -> None:
     assert following == 2
 
 
+def test_interrupt_is_written_until_the_answer_and_cleared_then(pool_bench: PoolBench) -> None:
+    """Python can miss a single 2 in the shared byte; left there, it would hit the next task."""
+    seen = pool_bench.play("""
+        let byte;
+        const url = () => {
+          const worker = newWorker(TASKS);
+          const post = worker.postMessage.bind(worker);
+          worker.postMessage = (message, ...rest) => {
+            byte ??= message.config.interruptBuffer;
+            if (message.type === "run") seen.push(byte[0]);
+            post(message, ...rest);
+          };
+          return worker;
+        };
+        const seen = [];
+        const pool = new TestPool({ url, graceMs: 60_000 });
+        const gate = newGate();
+        const controller = new AbortController();
+        const held = outcome(pool.run("hold", gate.cell, { signal: controller.signal }));
+        await pool.when("task-started");
+        controller.abort();
+        seen.push(byte[0]);
+        byte[0] = 0;
+        while (byte[0] === 0) await turn();
+        seen.push(byte[0]);
+        gate.open();
+        await held;
+        await pool.run("echo");
+        seen.push(byte[0]);
+        return seen;
+    """)
+    assert seen == [0, 2, 2, 0, 0]
+
+
 def test_answer_in_the_grace_period_is_dropped_and_counted(pool_bench: PoolBench) -> None:
     """Too late is too late: the error says that the task had finished, and the worker goes on."""
     failed, counts, told, following = pool_bench.play("""
