@@ -234,8 +234,11 @@ async function restore(steps, manifest, interpreter, pending) {
       _loadSnapshot: new Uint8Array(record.head),
       createPyodideModule: async (/** @type {{noInitialRun?: boolean}} */ settings) => {
         checkSettings(settings);
+        const creating = create(settings);
+        // What is lent must stay until nobody looks for it any longer, also if the parts fail.
+        await Promise.allSettled([creating, pending]);
         /** @type {[LinkedModule, SnapshotParts]} */
-        const [module, parts] = await Promise.all([create(settings), pending]);
+        const [module, parts] = await Promise.all([creating, pending]);
         steps.ended("compile");
         await linkLibraries(module, record, parts);
         return module;

@@ -287,7 +287,7 @@ BREAKS = [
     Break(
         "nobody looks when a waiting task's time is over",
         "pool-state.js",
-        "next = Math.min(next, deadline);",
+        "if (deadline < next) next = deadline;",
         "",
     ),
     Break(

@@ -216,6 +216,8 @@ function checkPlaces(world, { event, before, state }) {
   world.rule(places.length === size, "there are `size` places");
   if (event.type === "resized" || event.type === "resumed") return;
   const earlier = before.slots.filter(({ leaving }) => !leaving);
+  const leaves = ({ leaving }) => leaving;
+  const lastLeft = before.slots.some(leaves) && !state.slots.some(leaves);
   for (const [at, was] of earlier.entries()) {
     const is = places[at];
     if (was.status === "empty" && was.until > world.now) {
@@ -227,6 +229,9 @@ function checkPlaces(world, { event, before, state }) {
     const died = was.worker > 0 && is.worker !== was.worker;
     const early = was.status === "starting" || (was.status === "ready" && was.answered === 0);
     if (!died || !early) continue;
+    // Given up, and tried anew at once, since the last worker left in the same step.
+    const anew = was.failures + 1 >= bootAttempts && lastLeft && is.failures === 0;
+    if (anew) continue;
     world.rule(is.failures === was.failures + 1, "a worker that came to nothing is a failure");
     if (is.failures >= bootAttempts) {
       world.rule(is.status === "abandoned", "a place is given up after `bootAttempts`");
