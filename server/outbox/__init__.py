@@ -8,7 +8,15 @@ lost its delivery changes nothing; a delivery never gets lost, and one that cann
 from .channels import Channel
 from .connect import Connect
 from .drain import drain
-from .errors import ConfigurationError, MigrationError, OutboxError, Refused, SettleAbandonedError
+from .errors import (
+    ChannelDown,
+    ConfigurationError,
+    MigrationError,
+    OutboxError,
+    Refused,
+    RetryLater,
+    SettleAbandonedError,
+)
 from .migrate import migrate
 from .model import (
     Delivery,
@@ -21,7 +29,7 @@ from .model import (
     Tally,
     Verdict,
 )
-from .policy import Policy
+from .policy import ChannelPolicy, Policy
 from .presence import new_holder
 from .queue import claim, depth, enqueue, extend, reap, recount, release, settle
 from .turn import Turn
@@ -29,6 +37,8 @@ from .worker import Worker, listen
 
 __all__ = [
     "Channel",
+    "ChannelDown",
+    "ChannelPolicy",
     "ConfigurationError",
     "Connect",
     "Delivery",
@@ -39,6 +49,7 @@ __all__ = [
     "OutboxError",
     "Policy",
     "Refused",
+    "RetryLater",
     "SettleAbandonedError",
     "Settled",
     "Settlement",

@@ -57,21 +57,29 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The receiver took it."""
+    """The receiver took it, and gave it a name of its own or none."""
+
+    provider_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The receiver refused it for good."""
+    """The receiver refused it for good. `code` is a short word for the kind of refusal."""
 
     error: str
+    code: str = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The attempt failed; another may succeed."""
+    """The attempt failed; another may succeed, `after_s` seconds from now at the earliest.
+
+    `code` is "error", "timeout", "retry-later" or "channel-down".
+    """
 
     error: str
+    code: str = "error"
+    after_s: float = 0.0
 
 
 Outcome = Sent | Rejected | Failed
@@ -86,6 +94,8 @@ class Settlement:
     status: Status
     error: str | None = None
     delay_s: float = 0.0
+    code: str | None = None
+    provider_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,37 @@ ERROR_LENGTH = 500
 """Longest `last_error` that is kept, in characters."""
 
 
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPolicy:
+    """The figures of one channel. A channel object may have them as its attribute `policy`.
+
+    `concurrency` is the most sends to this channel side by side in one worker, within the
+    worker's limit in all. After `breaker_failures` failures in a row nothing more is claimed for
+    the channel for `breaker_pause_s` seconds. Raises ConfigurationError for a figure that makes
+    no sense.
+    """
+
+    send_timeout_s: float = 10.0
+    concurrency: int = 10
+    breaker_failures: int = 5
+    breaker_pause_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        _require(self, at_least_1=("concurrency", "breaker_failures"))
+        _require(self, above_0=("send_timeout_s", "breaker_pause_s"))
+
+    def scaled(self, scale: float) -> ChannelPolicy:
+        """The same figures with every span multiplied by `scale`."""
+        return replace(
+            self,
+            send_timeout_s=self.send_timeout_s * scale,
+            breaker_pause_s=self.breaker_pause_s * scale,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The figures that the outbox works by. Spans are in seconds.
@@ -28,21 +59,40 @@ class Policy:
     send_timeout_s: float = 10.0
     send_margin_s: float = 30.0
     poll_s: float = 5.0
+    breaker_failures: int = 5
+    breaker_pause_s: float = 30.0
+    breaker_most_s: float = 1800.0
+    retry_after_most_s: float = DAY_S
+    stop_s: float = 20.0
 
     def __post_init__(self) -> None:
-        for name in ("batch", "concurrency", "max_attempts"):
-            if getattr(self, name) < 1:
-                raise ConfigurationError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("lease_s", "send_timeout_s", "send_margin_s", "poll_s"):
-            if not getattr(self, name) > 0:
-                raise ConfigurationError(f"{name} must be more than 0, not {getattr(self, name)}")
+        _require(self, at_least_1=("batch", "concurrency", "max_attempts", "breaker_failures"))
+        _require(self, above_0=("lease_s", "send_timeout_s", "send_margin_s", "poll_s"))
+        _require(self, above_0=("breaker_pause_s", "breaker_most_s", "retry_after_most_s"))
+        _require(self, above_0=("stop_s",))
         if not self.backoff_s or any(not pause >= 0 for pause in self.backoff_s):
             raise ConfigurationError("backoff_s needs at least one pause, none below 0")
         if not 0 <= self.backoff_jitter <= 1:
             raise ConfigurationError(f"backoff_jitter is a share, not {self.backoff_jitter}")
-        if self.send_timeout_s + self.send_margin_s >= self.lease_s:
+        self.check("a channel", self.of_channel(None))
+
+    def of_channel(self, channel: object) -> ChannelPolicy:
+        """The figures of a channel: its own where it has some, else those of this policy."""
+        own = getattr(channel, "policy", None)
+        if isinstance(own, ChannelPolicy):
+            return own
+        return ChannelPolicy(
+            send_timeout_s=self.send_timeout_s,
+            concurrency=self.concurrency,
+            breaker_failures=self.breaker_failures,
+            breaker_pause_s=self.breaker_pause_s,
+        )
+
+    def check(self, name: str, channel: ChannelPolicy) -> None:
+        """Raises ConfigurationError if a send to this channel could outlive its lease."""
+        if channel.send_timeout_s + self.send_margin_s >= self.lease_s:
             raise ConfigurationError(
-                f"a send may take {self.send_timeout_s:g} s and the margin is "
+                f"a send to {name} may take {channel.send_timeout_s:g} s and the margin is "
                 f"{self.send_margin_s:g} s, but the lease is only {self.lease_s:g} s: a send could "
                 "outlive its lease; lengthen the lease or shorten the time-out"
             )
@@ -58,7 +108,25 @@ class Policy:
             send_timeout_s=self.send_timeout_s * scale,
             send_margin_s=self.send_margin_s * scale,
             poll_s=self.poll_s * scale,
+            breaker_pause_s=self.breaker_pause_s * scale,
+            breaker_most_s=self.breaker_most_s * scale,
+            retry_after_most_s=self.retry_after_most_s * scale,
+            stop_s=self.stop_s * scale,
         )
+
+
+def _require(
+    figures: Policy | ChannelPolicy,
+    *,
+    at_least_1: tuple[str, ...] = (),
+    above_0: tuple[str, ...] = (),
+) -> None:
+    for name in at_least_1:
+        if getattr(figures, name) < 1:
+            raise ConfigurationError(f"{name} must be at least 1, not {getattr(figures, name)}")
+    for name in above_0:
+        if not getattr(figures, name) > 0:
+            raise ConfigurationError(f"{name} must be more than 0, not {getattr(figures, name)}")
 
 
 def backoff(policy: Policy, attempt: int, chance: float) -> float:
@@ -73,25 +141,39 @@ def backoff(policy: Policy, attempt: int, chance: float) -> float:
 def decide(policy: Policy, delivery: Delivery, outcome: Outcome, chance: float) -> Settlement:
     """The settlement that an outcome leads to: sent, failed, pending again, or dead."""
     match outcome:
-        case Sent():
-            return Settlement(delivery.id, delivery.attempt, Status.SENT)
-        case Rejected(error):
-            return Settlement(delivery.id, delivery.attempt, Status.FAILED, error[:ERROR_LENGTH])
-        case Failed(error):
-            if delivery.attempt >= delivery.max_attempts:
-                return Settlement(delivery.id, delivery.attempt, Status.DEAD, error[:ERROR_LENGTH])
+        case Sent(provider_id):
+            return Settlement(
+                delivery.id, delivery.attempt, Status.SENT, provider_id=kept(provider_id)
+            )
+        case Rejected(error, code):
+            return Settlement(
+                delivery.id, delivery.attempt, Status.FAILED, kept(error), code=kept(code)
+            )
+        case Failed(error, code, after_s):
+            over = delivery.attempt >= delivery.max_attempts
+            pause = max(
+                backoff(policy, delivery.attempt, chance), min(after_s, policy.retry_after_most_s)
+            )
             return Settlement(
                 delivery.id,
                 delivery.attempt,
-                Status.PENDING,
-                error[:ERROR_LENGTH],
-                backoff(policy, delivery.attempt, chance),
+                Status.DEAD if over else Status.PENDING,
+                kept(error),
+                0.0 if over else pause,
+                code=kept(code),
             )
 
 
-def covered(policy: Policy, *, now: float, lease_ends: float) -> bool:
-    """Whether a send that starts at `now` is sure to end before the lease does."""
-    return now + policy.send_timeout_s + policy.send_margin_s < lease_ends
+def kept(text: str | None) -> str | None:
+    """What of a text from outside is kept: as much as fits, without what PostgreSQL refuses."""
+    if text is None:
+        return None
+    return text[:ERROR_LENGTH].replace("\0", "").encode(errors="replace").decode()
+
+
+def covered(policy: Policy, *, timeout_s: float, now: float, lease_ends: float) -> bool:
+    """Whether a send that starts at `now` and may take `timeout_s` ends before the lease does."""
+    return now + timeout_s + policy.send_margin_s < lease_ends
 
 
 def growing_pause(failures: int, *, first_s: float, most_s: float) -> float:

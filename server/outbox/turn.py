@@ -13,7 +13,7 @@ import psycopg
 from . import queue
 from .channels import Channel
 from .connect import Connect
-from .errors import Refused, SettleAbandonedError
+from .errors import ChannelDown, Refused, RetryLater, SettleAbandonedError
 from .model import (
     Delivery,
     Failed,
@@ -114,7 +114,12 @@ class Turn:
     async def _may_start(self, delivery: Delivery, batch: Batch) -> bool:
         """Whether the lease covers a send that starts now, renewing the batch's lease if not."""
         async with batch.renewing:
-            if not covered(self.policy, now=self._clock(), lease_ends=batch.ends):
+            if not covered(
+                self.policy,
+                timeout_s=self.policy.send_timeout_s,
+                now=self._clock(),
+                lease_ends=batch.ends,
+            ):
                 asked_at = self._clock()
                 try:
                     async with self.connect() as connection:
@@ -144,14 +149,17 @@ class Turn:
     async def _send(self, delivery: Delivery) -> Outcome:
         try:
             async with asyncio.timeout(self.policy.send_timeout_s):
-                await self.channels[delivery.channel].send(delivery)
+                return Sent(await self.channels[delivery.channel].send(delivery))
         except Refused as error:
-            return Rejected(str(error))
+            return Rejected(str(error), error.code)
+        except RetryLater as error:
+            return Failed(str(error), "retry-later", error.after_s)
+        except ChannelDown as error:
+            return Failed(str(error), "channel-down")
         except TimeoutError:
-            return Failed(f"no answer within {self.policy.send_timeout_s:g} s")
+            return Failed(f"no answer within {self.policy.send_timeout_s:g} s", "timeout")
         except Exception as error:  # noqa: BLE001 - whatever a channel raises is an outcome
             return Failed(f"{type(error).__name__}: {error}")
-        return Sent()
 
     async def _release(self, deliveries: Sequence[Delivery]) -> int:
         if not deliveries:

@@ -105,8 +105,8 @@ def test_the_scale_shortens_every_span_and_nothing_else():
 
 def test_a_lease_covers_time_out_and_margin():
     """And not a moment less."""
-    assert covered(Policy(), now=100, lease_ends=140.1)
-    assert not covered(Policy(), now=100, lease_ends=140)
+    assert covered(Policy(), timeout_s=10, now=100, lease_ends=140.1)
+    assert not covered(Policy(), timeout_s=10, now=100, lease_ends=140)
 
 
 def test_pauses_after_failures_double_up_to_a_ceiling():
