@@ -8,6 +8,7 @@ lost its delivery changes nothing; a delivery never gets lost, and one that cann
 from .channels import Channel
 from .connect import Connect
 from .drain import drain
+from .enqueue import enqueue, enqueue_sync
 from .errors import (
     ChannelDown,
     ConfigurationError,
@@ -31,8 +32,9 @@ from .model import (
 )
 from .policy import ChannelPolicy, Policy
 from .presence import new_holder
-from .queue import claim, depth, enqueue, extend, reap, recount, release, settle
+from .queue import claim, depth, extend, reap, recount, release, settle
 from .turn import Turn
+from .validation import InvalidDeliveryError, PayloadTooLargeError
 from .worker import Worker, listen
 
 __all__ = [
@@ -44,9 +46,11 @@ __all__ = [
     "Delivery",
     "Depth",
     "DrainReport",
+    "InvalidDeliveryError",
     "MigrationError",
     "NewDelivery",
     "OutboxError",
+    "PayloadTooLargeError",
     "Policy",
     "Refused",
     "RetryLater",
@@ -62,6 +66,7 @@ __all__ = [
     "depth",
     "drain",
     "enqueue",
+    "enqueue_sync",
     "extend",
     "listen",
     "migrate",

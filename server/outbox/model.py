@@ -30,13 +30,17 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewDelivery:
-    """A delivery that is to be enqueued. `payload` must be JSON; `delay_s` is in seconds."""
+    """A delivery that is to be enqueued. `payload` must be JSON; `delay_s` is in seconds.
+
+    `send_at` is the time before which it is not sent, with its zone; one that has passed means now.
+    """
 
     channel: str
     recipient: str
     payload: Mapping[str, Any]
     idempotency_key: str | None = None
     delay_s: float = 0.0
+    send_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

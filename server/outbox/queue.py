@@ -1,24 +1,21 @@
 """The statements of the outbox as functions: each runs one statement on the connection it gets.
 
 Nothing here opens or commits a transaction. On a connection in autocommit mode each call stands
-for itself; `enqueue` is meant for the caller's own transaction.
+for itself.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 
-from .errors import OutboxError
 from .model import (
     Delivery,
     Depth,
     LeftOver,
-    NewDelivery,
     Reaped,
     Settled,
     Settlement,
@@ -26,6 +23,7 @@ from .model import (
     Verdict,
 )
 from .statements import statement
+from .timing import timed
 
 CHANNEL = "notification_deliveries"
 """The name that workers LISTEN on."""
@@ -36,51 +34,10 @@ Connection = AsyncConnection[Any]
 async def _rows(
     connection: Connection, name: str, parameters: dict[str, object] | None = None
 ) -> list[dict[str, Any]]:
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(statement(name), parameters)
-        return await cursor.fetchall()
-
-
-async def enqueue(
-    connection: Connection,
-    deliveries: Sequence[NewDelivery],
-    *,
-    max_attempts: int = 5,
-    wake: bool = True,
-) -> list[int]:
-    """Adds deliveries in the caller's transaction and returns their ids in the given order.
-
-    A delivery whose idempotency key exists already is not added: the id of the first one with
-    that key is returned. `wake` notifies the workers when the transaction commits. Raises
-    OutboxError if a key cannot be found although it stood in the way (its row was deleted in
-    between, or the transaction's snapshot is too old to see it).
-    """
-    if not deliveries:
-        return []
-    added = await _rows(
-        connection,
-        "enqueue",
-        {
-            "channels": [d.channel for d in deliveries],
-            "recipients": [d.recipient for d in deliveries],
-            "payloads": [json.dumps(dict(d.payload), ensure_ascii=False) for d in deliveries],
-            "keys": [d.idempotency_key for d in deliveries],
-            "delays_s": [d.delay_s for d in deliveries],
-            "max_attempts": max_attempts,
-        },
-    )
-    by_key = {row["idempotency_key"]: int(row["id"]) for row in added if row["idempotency_key"]}
-    without_key = sorted(int(row["id"]) for row in added if row["idempotency_key"] is None)
-    missing = {d.idempotency_key for d in deliveries if d.idempotency_key} - by_key.keys()
-    if missing:
-        found = await _rows(connection, "find_by_key", {"keys": sorted(missing)})
-        by_key |= {row["idempotency_key"]: int(row["id"]) for row in found}
-        if missing - by_key.keys():
-            raise OutboxError(f"no delivery can be seen for {sorted(missing - by_key.keys())}")
-    if added and wake:
-        await connection.execute(statement("wake"))
-    unkeyed = iter(without_key)
-    return [by_key[d.idempotency_key] if d.idempotency_key else next(unkeyed) for d in deliveries]
+    with timed(name):
+        async with connection.cursor(row_factory=dict_row) as cursor:
+            await cursor.execute(statement(name), parameters)
+            return await cursor.fetchall()
 
 
 async def claim(

@@ -1,11 +1,19 @@
 """A delivery commits with the transaction that it belongs to, once for each key."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta, timezone
 
 import psycopg
 import pytest
 
-from server.outbox import NewDelivery, enqueue, recount
+from server.outbox import (
+    InvalidDeliveryError,
+    NewDelivery,
+    PayloadTooLargeError,
+    enqueue,
+    enqueue_sync,
+    recount,
+)
 from server.outbox.model import Status
 
 
@@ -104,3 +112,87 @@ async def test_a_thousand_at_once_are_one_statement_for_the_counts(connection):
     await enqueue(connection, [new()] * 1000)
     cursor = await connection.execute("select status, change from notifications.depth_deltas")
     assert await cursor.fetchall() == [("pending", 1000)]
+
+
+def test_a_plain_connection_enqueues_in_its_own_transaction(database):
+    """The same rules as over an asynchronous one: order, keys, rollback."""
+    with psycopg.connect(database) as plain:
+        [known] = enqueue_sync(plain, [new("known", "k")])
+        plain.commit()
+        ids = enqueue_sync(plain, [new("a"), new("b", "k"), new("c")])
+        plain.rollback()
+        assert ids[1] == known
+        rows = plain.execute("select id from notifications.notification_deliveries").fetchall()
+    assert rows == [(known,)]
+
+
+async def test_send_at_is_the_time_it_falls_due(connection, rows):
+    """Whatever zone it is given in."""
+    when = datetime(2126, 5, 4, 9, 30, tzinfo=timezone(timedelta(hours=5, minutes=45)))
+    [number] = await enqueue(connection, [NewDelivery("page", "page", {}, send_at=when)])
+    assert (await rows.read(connection, number))["next_attempt_at"] == when
+    assert await rows.take(connection) == []
+
+
+async def test_a_time_that_has_passed_means_now(connection, rows):
+    """It does not get ahead of what has waited for longer."""
+    [first] = await enqueue(connection, [new("first")])
+    past = datetime(2001, 1, 1, tzinfo=UTC)
+    [second] = await enqueue(connection, [NewDelivery("page", "page", {}, send_at=past)])
+    assert [d.id for d in await rows.take(connection)] == [first, second]
+
+
+SNOWMAN = "\N{SNOWMAN}"
+
+
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [
+        ("channel", {"channel": ""}),
+        ("channel", {"channel": "x" * 201}),
+        ("channel", {"channel": 7}),
+        ("recipient", {"recipient": ""}),
+        ("recipient", {"recipient": "a\0b"}),
+        ("idempotency_key", {"idempotency_key": ""}),
+        ("idempotency_key", {"idempotency_key": "k" * 501}),
+        ("delay_s", {"delay_s": -1}),
+        ("delay_s", {"delay_s": float("nan")}),
+        ("delay_s", {"delay_s": float("inf")}),
+        ("delay_s", {"delay_s": "soon"}),
+        ("send_at", {"send_at": datetime(2026, 1, 1)}),  # noqa: DTZ001 - that is the fault
+        ("send_at", {"send_at": datetime(2026, 1, 1, tzinfo=UTC), "delay_s": 1}),
+        ("payload", {"payload": ["a list"]}),
+        ("payload", {"payload": {"n": float("nan")}}),
+        ("payload", {"payload": {"t": datetime(2026, 1, 1, tzinfo=UTC)}}),
+        ("payload", {"payload": {1: "a key that is no text"}}),
+        ("payload", {"payload": {"a\0": 1}}),
+        ("payload.deep.1.text", {"payload": {"deep": [0, {"text": "\0"}]}}),
+        ("payload.text", {"payload": {"text": "\ud800"}}),
+    ],
+    ids=range(20),
+)
+async def test_what_cannot_be_enqueued_is_named(connection, field, changes):
+    """The place in the call and the field; and nothing of the call is written."""
+    good = {"channel": "page", "recipient": "page", "payload": {}}
+    with pytest.raises(InvalidDeliveryError) as caught:
+        await enqueue(connection, [new(), NewDelivery(**(good | changes))])
+    assert (caught.value.place, caught.value.field) == (1, field)
+    assert (await recount(connection))[Status.PENDING] == 0
+
+
+async def test_a_payload_too_large_is_refused(connection):
+    """Bytes count, not characters; the largest that is taken is taken."""
+    room = 1000 - len('{"t": ""}')
+    fits = NewDelivery("page", "page", {"t": SNOWMAN * (room // 3) + "x" * (room % 3)})
+    assert len(await enqueue(connection, [fits], most_bytes=1000)) == 1
+    wide = NewDelivery("page", "page", {"t": SNOWMAN * (room // 3 + 1)})
+    with pytest.raises(PayloadTooLargeError, match="payload has"):
+        await enqueue(connection, [wide], most_bytes=1000)
+
+
+async def test_a_payload_that_holds_itself_is_refused(connection):
+    """Without running for ever."""
+    endless: dict[str, object] = {}
+    endless["again"] = endless
+    with pytest.raises(InvalidDeliveryError, match="payload is no JSON"):
+        await enqueue(connection, [NewDelivery("page", "page", endless)])
