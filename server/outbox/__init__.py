@@ -7,6 +7,8 @@ lost its delivery changes nothing; a delivery never gets lost, and one that cann
 
 from .channels import Channel
 from .connect import Connect
+from .counters import Counter, add_counts, read_counts
+from .depth_check import depth_differences, mend_depth
 from .drain import drain
 from .enqueue import enqueue, enqueue_sync
 from .errors import (
@@ -18,8 +20,11 @@ from .errors import (
     RetryLater,
     SettleAbandonedError,
 )
+from .history import Sample, depth_history, sample_depth
+from .housekeeping import housekeeping
 from .migrate import migrate
 from .model import (
+    ChannelWaiting,
     Delivery,
     Depth,
     DrainReport,
@@ -30,49 +35,102 @@ from .model import (
     Tally,
     Verdict,
 )
+from .operations import (
+    cancel,
+    list_channels,
+    list_deliveries,
+    pause_channel,
+    resume_channel,
+    retry,
+    retry_matching,
+    show_delivery,
+)
 from .policy import ChannelPolicy, Policy
 from .presence import new_holder
-from .queue import claim, depth, extend, reap, recount, release, settle
+from .queue import channels_waiting, claim, depth, extend, reap, recount, release, settle
+from .retention import Purged, Retention, purge
+from .stored import (
+    Attempt,
+    ChannelState,
+    DeliveryPage,
+    InvalidCursorError,
+    ShownDelivery,
+    StoredDelivery,
+)
+from .table_health import TableHealth, oldest_transaction_s, table_health
+from .timing import told_of_statements
 from .turn import Turn
 from .validation import InvalidDeliveryError, PayloadTooLargeError
 from .worker import Worker, listen
 
 __all__ = [
+    "Attempt",
     "Channel",
     "ChannelDown",
     "ChannelPolicy",
+    "ChannelState",
+    "ChannelWaiting",
     "ConfigurationError",
     "Connect",
+    "Counter",
     "Delivery",
+    "DeliveryPage",
     "Depth",
     "DrainReport",
+    "InvalidCursorError",
     "InvalidDeliveryError",
     "MigrationError",
     "NewDelivery",
     "OutboxError",
     "PayloadTooLargeError",
     "Policy",
+    "Purged",
     "Refused",
+    "Retention",
     "RetryLater",
+    "Sample",
     "SettleAbandonedError",
     "Settled",
     "Settlement",
+    "ShownDelivery",
     "Status",
+    "StoredDelivery",
+    "TableHealth",
     "Tally",
     "Turn",
     "Verdict",
     "Worker",
+    "add_counts",
+    "cancel",
+    "channels_waiting",
     "claim",
     "depth",
+    "depth_differences",
+    "depth_history",
     "drain",
     "enqueue",
     "enqueue_sync",
     "extend",
+    "housekeeping",
+    "list_channels",
+    "list_deliveries",
     "listen",
+    "mend_depth",
     "migrate",
     "new_holder",
+    "oldest_transaction_s",
+    "pause_channel",
+    "purge",
+    "read_counts",
     "reap",
     "recount",
     "release",
+    "resume_channel",
+    "retry",
+    "retry_matching",
+    "sample_depth",
     "settle",
+    "show_delivery",
+    "table_health",
+    "told_of_statements",
 ]

@@ -1,0 +1,10 @@
+-- What workers hold, oldest first, from above %(id)s on.
+select d.id, d.channel, d.recipient, d.status, d.attempts, d.max_attempts, d.created_at,
+       d.next_attempt_at, d.attempted_at, d.settled_at, d.settle_class, d.last_error,
+       d.idempotency_key, d.holder, d.lease_expires_at
+  from notifications.notification_deliveries as d
+ where d.status = 'processing'
+   and (%(id)s::bigint is null or d.id > %(id)s)
+   and (%(channel)s::text is null or d.channel = %(channel)s)
+ order by d.id
+ limit %(limit)s
