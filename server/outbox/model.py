@@ -149,6 +149,14 @@ class LeftOver:
     next_due_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class ChannelWaiting:
+    """What is due in one channel, and since when the oldest of it has been."""
+
+    due: int
+    oldest_due_at: datetime
+
+
 @dataclass(slots=True)
 class Tally:
     """What a worker has done, counted."""

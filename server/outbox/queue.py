@@ -13,6 +13,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 
 from .model import (
+    ChannelWaiting,
     Delivery,
     Depth,
     LeftOver,
@@ -56,8 +57,13 @@ async def claim(
     return sorted(claimed, key=lambda d: (d.due_at, d.created_at, d.id))
 
 
-async def settle(connection: Connection, settlements: Sequence[Settlement]) -> list[Settled]:
-    """Writes outcomes, each under its fence, and returns one verdict for each of them."""
+async def settle(
+    connection: Connection, settlements: Sequence[Settlement], *, holder: str | None = None
+) -> list[Settled]:
+    """Writes outcomes, each under its fence, and returns one verdict for each of them.
+
+    `holder` is who writes, for the attempt log: there a refused write would have no name.
+    """
     if not settlements:
         return []
     rows = await _rows(
@@ -69,6 +75,9 @@ async def settle(connection: Connection, settlements: Sequence[Settlement]) -> l
             "statuses": [s.status.value for s in settlements],
             "errors": [s.error for s in settlements],
             "delays_s": [s.delay_s for s in settlements],
+            "codes": [s.code for s in settlements],
+            "provider_ids": [s.provider_id for s in settlements],
+            "holder": holder,
         },
     )
     return [
@@ -139,3 +148,9 @@ async def left_over(connection: Connection, channels: Iterable[str]) -> LeftOver
     """What waits at this moment, seen from a worker that knows these channels."""
     [row] = await _rows(connection, "left_over", {"channels": sorted(channels)})
     return LeftOver(**row)
+
+
+async def channels_waiting(connection: Connection) -> dict[str, ChannelWaiting]:
+    """What is due in each channel, those included that no worker knows; costs a scan of it."""
+    rows = await _rows(connection, "channels_waiting")
+    return {row["channel"]: ChannelWaiting(row["due"], row["oldest_due_at"]) for row in rows}

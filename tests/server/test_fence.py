@@ -111,7 +111,10 @@ async def test_an_operator_gives_another_chance_by_raising_max_attempts(connecti
         "update notifications.notification_deliveries set max_attempts = 1 where id = %s",
         (delivery.id,),
     )
-    again = "update notifications.notification_deliveries set status = 'pending', settled_at = null"
+    again = (
+        "update notifications.notification_deliveries"
+        " set status = 'pending', settled_at = null, settle_class = null"
+    )
     with pytest.raises(psycopg.errors.CheckViolation, match="pending_can_be_claimed"):
         await connection.execute(again.encode())
     await connection.execute(f"{again}, max_attempts = attempts + 1".encode())
