@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from server import channels
+from server.channels import ChannelClass
+from server.channels.email import EmailChannel
+from server.channels.page import PageChannel
+from server.channels.webhook import WebhookChannel
 from server.database import Pool
 from server.outbox import Channel, Turn, new_holder
-from server.outbox.channels.page import NAME as PAGE
-from server.outbox.channels.page import PageChannel
 from server.settings import Settings
+
+CHANNELS: Sequence[ChannelClass] = (
+    EmailChannel,
+    PageChannel,
+    WebhookChannel,
+)
+
+
+def check_payload(channel: str, recipient: str, payload: Mapping[str, Any]) -> None:
+    """Raises channels.UnsendableError, naming the fields, for what no channel here could send."""
+    channels.check_payload(CHANNELS, channel, recipient, payload)
 
 
 def new_turn(pool: Pool, settings: Settings) -> Turn:
-    """A worker's turn under a name of its own, with every channel that this server has."""
-    channels: Mapping[str, Channel] = {
-        PAGE: PageChannel(pool.connection, takes_s=settings.page_send_s * settings.time_scale),
+    """A worker's turn under a name of its own, with every channel that the settings set up.
+
+    Deliveries for a channel that is not set up here wait for a worker that has it.
+    """
+    made = {known.name: known.from_settings(settings, pool.connection) for known in CHANNELS}
+    ready: dict[str, Channel] = {
+        name: channel for name, channel in made.items() if channel is not None
     }
-    return Turn(pool.connection, channels, settings.policy(), holder=new_holder())
+    return Turn(pool.connection, ready, settings.policy(), holder=new_holder())

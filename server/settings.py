@@ -11,6 +11,8 @@ from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from server.channels.mail import sender_of
+from server.channels.signature import parse_secrets
 from server.errors import SettingsError
 from server.outbox import ConfigurationError, Policy
 
@@ -21,7 +23,9 @@ class Settings(BaseSettings):
     Spans are in seconds, unscaled: `policy()` gives them as they are used.
     """
 
-    model_config = SettingsConfigDict(env_prefix="WORKERS_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="WORKERS_", frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
@@ -56,6 +60,39 @@ class Settings(BaseSettings):
     send_margin_s: float = Field(30.0, gt=0, description="what a lease must cover beyond a send")
     poll_s: float = Field(5.0, gt=0, description="longest sleep of an idle worker")
     page_send_s: float = Field(0.05, ge=0, description="how long the channel 'page' takes to send")
+    email_host: str | None = Field(
+        None, min_length=1, description="SMTP server; without it there is no channel 'email'"
+    )
+    email_port: int | None = Field(
+        None, ge=1, le=65535, description="its port; without it 25, 587 or 465 by email_tls"
+    )
+    email_tls: Literal["none", "starttls", "implicit"] = Field(
+        "starttls", description="how the connection to it is encrypted; never less than said here"
+    )
+    email_user: str | None = Field(None, min_length=1, description="who logs in to it")
+    email_password: SecretStr | None = Field(None, description="and with what")
+    email_sender: str | None = Field(
+        None, description="sender of every mail, as ada@example.org or Ada <ada@example.org>"
+    )
+    email_timeout_s: float = Field(60.0, gt=0, description="how long handing a mail over may take")
+    email_concurrency: int = Field(
+        4, ge=1, le=1000, description="mails that one worker hands over side by side"
+    )
+    webhook_secrets: SecretStr | None = Field(
+        None,
+        description="secrets to sign webhooks with, whsec_… and comma-separated, each signs; "
+        "HOST=whsec_… is for that host only; without any there is no channel 'webhook'",
+    )
+    webhook_timeout_s: float = Field(20.0, gt=0, description="how long a webhook may take")
+    webhook_concurrency: int = Field(
+        10, ge=1, le=1000, description="webhooks that one worker sends side by side"
+    )
+    webhook_allow_private: bool = Field(
+        default=False, description="whether webhooks may go to private and loopback addresses"
+    )
+    webhook_allow_http: bool = Field(
+        default=False, description="whether webhooks may go without TLS"
+    )
     time_scale: float = Field(1.0, gt=0, le=1, description="shortens every span above")
 
     @field_validator("database_url", mode="after")
@@ -70,6 +107,21 @@ class Settings(BaseSettings):
                 f"is no connection string ({str(error).strip()}); "
                 "one looks like postgresql://user:password@host:5432/name"
             ) from error
+        return value
+
+    @field_validator("webhook_secrets", mode="after")
+    @classmethod
+    def _signing(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None or not value.get_secret_value():
+            return None
+        parse_secrets(value.get_secret_value())
+        return value
+
+    @field_validator("email_sender", mode="after")
+    @classmethod
+    def _mailbox(cls, value: str | None) -> str | None:
+        if value is not None:
+            sender_of(value)
         return value
 
     @field_validator("backoff_s", mode="before")
@@ -87,6 +139,17 @@ class Settings(BaseSettings):
             raise ValueError(
                 f"page_send_s ({self.page_send_s:g} s) must be less than send_timeout_s "
                 f"({self.send_timeout_s:g} s), or no send to the page would ever succeed"
+            )
+        if self.email_host is not None and self.email_sender is None:
+            raise ValueError("email_host needs email_sender beside it: every mail has a sender")
+        if (
+            self.email_user is not None
+            and self.email_tls == "none"
+            and not is_loopback(self.email_host or "")
+        ):
+            raise ValueError(
+                "email_user with email_tls none would send the password for all to read; "
+                "use starttls or implicit"
             )
         return self
 

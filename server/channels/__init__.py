@@ -1,0 +1,77 @@
+"""The channels of this server: what each takes, and where it sends it.
+
+A channel is one class with the four members of `ChannelClass` and a `send`, and one line in
+server/composition.py. The rules for claiming, retrying and parking are the outbox's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import BaseModel, ValidationError
+
+from server.outbox import Channel, Connect
+
+if TYPE_CHECKING:  # the settings read the webhooks' secrets by a module of this package
+    from server.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one field of a delivery: `recipient`, or `payload.subject`."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+class UnsendableError(Exception):
+    """A delivery that its channel could never send. `faults` names each field at fault."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join(map(str, faults)))
+        self.faults = tuple(faults)
+
+
+class ChannelClass(Protocol):
+    """What the class of a channel offers before there is a channel."""
+
+    name: str
+
+    def from_settings(self, settings: Settings, connect: Connect) -> Channel | None:
+        """The channel as the settings describe it; None if they do not set it up."""
+
+    def faults(self, recipient: str, payload: Mapping[str, Any]) -> list[Fault]:
+        """Why no receiver could ever take this; empty if there is no reason."""
+
+
+def check_payload(
+    classes: Sequence[ChannelClass], channel: str, recipient: str, payload: Mapping[str, Any]
+) -> None:
+    """Raises UnsendableError, naming the fields, unless the channel can try to send it."""
+    for known in classes:
+        if known.name == channel:
+            if faults := known.faults(recipient, payload):
+                raise UnsendableError(faults)
+            return
+    names = ", ".join(sorted(known.name for known in classes))
+    raise UnsendableError([Fault("channel", f"must be one of {names}")])
+
+
+def payload_faults(model: type[BaseModel], payload: Mapping[str, Any]) -> list[Fault]:
+    """What a model says against a payload, each under the name of its field."""
+    try:
+        model.model_validate(dict(payload))
+    except ValidationError as error:
+        return [
+            Fault(
+                ".".join(("payload", *map(str, fault["loc"]))),
+                fault["msg"].removeprefix("Value error, "),
+            )
+            for fault in error.errors()
+        ]
+    return []
