@@ -141,12 +141,17 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class LeftOver:
-    """What waits: due for the channels asked about, due for others, and not due yet."""
+    """What waits: due for the channels asked about, due for others, and not due yet.
+
+    `due_paused` is due as well, but an operator has paused its channel; `next_due_at` looks only
+    at channels that are asked about and not paused.
+    """
 
     due: int
     due_elsewhere: int
     waiting: int
     next_due_at: datetime | None
+    due_paused: int = 0
 
 
 @dataclass(frozen=True, slots=True)

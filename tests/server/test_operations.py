@@ -22,6 +22,7 @@ from server.outbox import (
     settle,
     show_delivery,
 )
+from server.outbox.statements import statement
 
 TABLE = "notifications.notification_deliveries"
 LATER = timedelta(seconds=1)
@@ -245,8 +246,6 @@ async def test_lists_use_their_index(connection, rows):
         await settle(connection, [Settlement(d.id, d.attempt, Status.SENT) for d in batch])
     await _end(connection, rows, Status.DEAD, 5)
     await connection.execute(f"analyze {TABLE}".encode())
-    from server.outbox.statements import statement  # noqa: PLC0415 - only here
-
     parameters = {"id": 10**9, "at": datetime.now(UTC), "channel": None, "limit": 50}
     for name in ("list_all", "list_pending", "list_processing", "list_sent", "list_ended"):
         cursor = await connection.execute(

@@ -1,10 +1,13 @@
--- What waits at this moment, told apart by whether these channels can take it.
-select count(*) filter (where due and known)         as due,
-       count(*) filter (where due and not known)     as due_elsewhere,
-       count(*) filter (where not due)               as waiting,
-       min(next_attempt_at) filter (where known)     as next_due_at
+-- What waits at this moment, told apart by whether these channels can take it, and whether an
+-- operator has paused them.
+select count(*) filter (where due and known and not paused)     as due,
+       count(*) filter (where due and not known and not paused) as due_elsewhere,
+       count(*) filter (where due and paused)                   as due_paused,
+       count(*) filter (where not due)                          as waiting,
+       min(next_attempt_at) filter (where known and not paused) as next_due_at
   from (select next_attempt_at,
                next_attempt_at <= statement_timestamp() as due,
-               channel = any(%(channels)s::text[]) as known
+               channel = any(%(channels)s::text[]) as known,
+               channel = any(array(select channel from notifications.paused_channels)) as paused
           from notifications.notification_deliveries
          where status = 'pending') as pending

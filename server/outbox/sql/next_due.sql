@@ -1,10 +1,12 @@
 -- Seconds until the next delivery of these channels falls due or the next lease runs out;
--- null when there is neither.
+-- null when there is neither. A paused channel is nothing to wait for: its end is notified.
 select extract(epoch from min(at) - clock_timestamp())::float8 as seconds
   from (
         (select next_attempt_at as at
            from notifications.notification_deliveries
-          where status = 'pending' and channel = any(%(channels)s::text[])
+          where status = 'pending'
+            and channel = any(%(channels)s::text[])
+            and channel <> all(array(select channel from notifications.paused_channels))
           order by next_attempt_at
           limit 1)
         union all
