@@ -7,7 +7,9 @@ The contract of `drain`:
   claims nothing more, and what it has claimed is finished and settled. It never claims more than
   it can send in the time that is left, even if each send takes as long as it may.
 - It waits for nothing that falls due later and for nothing that others hold; it reports both.
-- It reaps first, so that rows of a run that was killed come back without a worker.
+- It reaps first, so that rows of a run that was killed come back without a worker, and keeps
+  house last: depth, its history, retention (housekeeping.py).
+- What an operator has paused is not due for it; the report tells how much that is.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from collections.abc import Callable
 
 from . import queue
 from .errors import ConfigurationError
+from .housekeeping import housekeeping
 from .model import DrainReport, Tally
+from .retention import Retention
 from .turn import Turn
 from .worker import reap
 
@@ -28,6 +32,7 @@ async def drain(
     stop: asyncio.Event,
     *,
     max_s: float | None = None,
+    retention: Retention | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> DrainReport:
     """Delivers what is due, and reports what it did, what it left and when that is due.
@@ -58,6 +63,6 @@ async def drain(
             finished = True
             break
     async with turn.connect() as connection:
-        await queue.fold(connection)
+        await housekeeping(connection, retention)
         left = await queue.left_over(connection, turn.channels)
     return DrainReport(finished=finished, done=done, left=left)

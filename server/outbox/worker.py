@@ -12,8 +12,10 @@ from collections.abc import Callable
 import psycopg
 
 from . import presence, queue
+from .housekeeping import housekeeping
 from .model import Tally
 from .policy import growing_pause
+from .retention import Retention
 from .turn import Turn
 
 log = logging.getLogger(__name__)
@@ -33,11 +35,13 @@ class Worker:
         turn: Turn,
         *,
         wake: asyncio.Event,
+        retention: Retention | None = None,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._turn = turn
         self._wake = wake
+        self._retention = retention
         self._chance = chance
         self._clock = clock
         self._kept_house_at: float | None = None
@@ -76,7 +80,7 @@ class Worker:
         if self._kept_house_at is None or now - self._kept_house_at >= poll_s:
             async with self._turn.connect() as connection:
                 await presence.beat(connection, holder=self._turn.holder, beat_s=poll_s)
-                await queue.fold(connection)
+                await housekeeping(connection, self._retention)
             self._kept_house_at = now
         self.done.reaped += await reap(self._turn)
         tally = await self._turn.take(stop)
