@@ -119,8 +119,8 @@ class EmailChannel:
                 reply = await self._hand_over(connection, recipients, message)
         except (TimeoutError, aiosmtplib.SMTPTimeoutError) as error:
             raise ChannelDown(f"no answer from {self._server.host} in time") from error
-        except (aiosmtplib.SMTPServerDisconnected, OSError) as error:
-            raise ChannelDown(f"{self._server.host} closed the connection: {error}") from error
+        except (aiosmtplib.SMTPException, OSError) as error:
+            raise ChannelDown(f"{self._server.host} broke off: {error}") from error
         else:
             await self._part(connection)
             return reply
