@@ -13,7 +13,7 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Any, Self
@@ -32,16 +32,33 @@ from server.settings import Settings
 MOST_ADDRESSES = 4
 """How many addresses of a name are tried before the attempt counts as failed."""
 
+LAST_PORT = 65535
+
 MOST_READ = 2048
 MOST_SAID = 200
 """Bytes that are read of an answer, and characters that are kept of it. Of a yes nothing is."""
+
+
+async def resolve(host: str, port: int) -> list[Address]:
+    """The addresses of a host, each once, in the order of this machine's resolver.
+
+    Raises RetryLater if the name is not resolved at this moment, Refused if it is no name.
+    """
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise RetryLater(f"{host} is not resolved: {error.strerror}", after_s=0.0) from error
+    except UnicodeError as error:
+        raise Refused(f"{host} is no host name: {error}", code="invalid") from error
+    return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
 
 
 class WebhookChannel:
     """Posts each delivery to the URL that is its recipient. Its payload is any JSON object.
 
     `allow_private` lifts the check of addresses, `allow_http` the one for TLS; both are for
-    receivers within one's own network. `clock` gives seconds since 1970.
+    receivers within one's own network. `clock` gives seconds since 1970, `resolver` the addresses
+    of a host; it is asked once an attempt, and nothing else is connected to.
     """
 
     name = "webhook"
@@ -56,6 +73,7 @@ class WebhookChannel:
         allow_http: bool = False,
         ssl_context: ssl.SSLContext | None = None,
         clock: Callable[[], float] = time.time,
+        resolver: Callable[[str, int], Awaitable[Sequence[Address]]] = resolve,
     ) -> None:
         self._secrets = secrets
         self._timeout_s = timeout_s
@@ -63,6 +81,7 @@ class WebhookChannel:
         self._allow_http = allow_http
         self._ssl_context = client_context() if ssl_context is None else ssl_context
         self._clock = clock
+        self._resolver = resolver
         # The channel ends a send by itself first: one receiver that hangs is not the channel.
         self.policy = ChannelPolicy(send_timeout_s=timeout_s * 1.25, concurrency=concurrency)
 
@@ -107,7 +126,7 @@ class WebhookChannel:
         body = _body(delivery)
         try:
             async with asyncio.timeout(self._timeout_s):
-                addresses = self._allowed(host, await _resolve(url))
+                addresses = self._allowed(host, await self._resolver(host, _port(url)))
                 return await self._post(
                     url, addresses, body, self._headers(delivery, secrets, body)
                 )
@@ -223,22 +242,12 @@ def _why_no_endpoint(recipient: str) -> str | None:
         return "must be a URL such as https://hooks.example.org/path"
     if url.userinfo:
         return "must hold no user and password: webhooks are signed instead"
+    if url.port is not None and not 0 < url.port <= LAST_PORT:
+        return f"must hold a port from 1 to {LAST_PORT}, or none"
     if url.fragment:
         return "must hold no fragment: it would not be sent"
     return None
 
 
-async def _resolve(url: httpx.URL) -> list[Address]:
-    """The addresses of a URL's host, each once, in the resolver's order.
-
-    Raises RetryLater if the name is not resolved at this moment, Refused if it is no name.
-    """
-    host = url.raw_host.decode()
-    port = url.port or {"https": 443, "http": 80}[url.scheme]
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except socket.gaierror as error:
-        raise RetryLater(f"{host} is not resolved: {error.strerror}", after_s=0.0) from error
-    except UnicodeError as error:
-        raise Refused(f"{host} is no host name: {error}", code="invalid") from error
-    return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+def _port(url: httpx.URL) -> int:
+    return url.port or {"https": 443, "http": 80}[url.scheme]

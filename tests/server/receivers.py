@@ -32,11 +32,11 @@ def delivery(channel: str, recipient: str, payload: dict[str, Any], **changed: A
     return Delivery(channel=channel, recipient=recipient, payload=payload, **(columns | changed))
 
 
-def authority() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """TLS for a server that is called `localhost`, and for a client that trusts it."""
+def authority(name: str = "localhost") -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """TLS for a server of this name, and for a client that trusts it."""
     issuer = trustme.CA()
     at_server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    issuer.issue_cert("localhost").configure_cert(at_server)
+    issuer.issue_cert(name).configure_cert(at_server)
     at_client = ssl.create_default_context()
     issuer.configure_trust(at_client)
     return at_server, at_client
@@ -109,7 +109,7 @@ Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @contextlib.asynccontextmanager
 async def raw_server(
-    talk: Talk, *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+    talk: Talk, *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1", port: int = 0
 ) -> AsyncIterator[int]:
     """A server that does with each connection what `talk` does; the port it listens on."""
     talking: set[asyncio.Task[None]] = set()
@@ -127,7 +127,7 @@ async def raw_server(
             with contextlib.suppress(ConnectionError, ssl.SSLError):
                 await writer.wait_closed()
 
-    server = await asyncio.start_server(serve, host, 0, ssl=tls)
+    server = await asyncio.start_server(serve, host, port, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
