@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import SecretStr
 
 from server.problems import ProblemError
 from server.settings import Settings, is_loopback
@@ -19,6 +20,18 @@ bearer = HTTPBearer(
     scheme_name="adminToken",
     description="The token of WORKERS_ADMIN_TOKEN. In lab mode a page of the same origin on "
     "loopback needs none.",
+)
+
+drain_bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="drainToken",
+    description="The token of WORKERS_DRAIN_TOKEN, or the admin token.",
+)
+
+metrics_bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="metricsToken",
+    description="The token of WORKERS_METRICS_TOKEN, or the admin token.",
 )
 
 _HOW = "send 'Authorization: Bearer <WORKERS_ADMIN_TOKEN>'"
@@ -36,9 +49,7 @@ def may_change_state(
     settings: Settings = request.app.state.settings
     token = settings.admin_token
     if credentials is not None:
-        if token is not None and hmac.compare_digest(
-            credentials.credentials.encode(), token.get_secret_value().encode()
-        ):
+        if _is_one_of(credentials, token):
             return
         detail = "This is not the admin token." if token else "No admin token is set here."
         raise ProblemError(HTTPStatus.FORBIDDEN, detail)
@@ -48,6 +59,52 @@ def may_change_state(
         raise _unauthorised(f"From another machine this needs the admin token; {_HOW}.")
     if not from_own_page(request.url.scheme, request.headers):
         raise _unauthorised(f"Only the page of this server may do this without a token; {_HOW}.")
+
+
+def may_drain(
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(drain_bearer)],
+) -> None:
+    """Lets through who has the drain's token or the admin's; 404 where neither is set.
+
+    No page passes without one: what calls this is a scheduler, from anywhere.
+    """
+    settings: Settings = request.app.state.settings
+    _token_only(credentials, "WORKERS_DRAIN_TOKEN", settings.drain_token, settings.admin_token)
+
+
+def may_read_metrics(
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(metrics_bearer)],
+) -> None:
+    """The same for the metrics, with a token of their own."""
+    settings: Settings = request.app.state.settings
+    _token_only(credentials, "WORKERS_METRICS_TOKEN", settings.metrics_token, settings.admin_token)
+
+
+def _token_only(
+    credentials: HTTPAuthorizationCredentials | None, name: str, *tokens: SecretStr | None
+) -> None:
+    if not any(tokens):
+        raise ProblemError(
+            HTTPStatus.NOT_FOUND, f"This is off here: neither {name} nor an admin token is set."
+        )
+    if credentials is None:
+        raise _unauthorised(f"Send 'Authorization: Bearer <{name}>'.")
+    if not _is_one_of(credentials, *tokens):
+        raise ProblemError(HTTPStatus.FORBIDDEN, "This is not a token for this.")
+
+
+def _is_one_of(credentials: HTTPAuthorizationCredentials, *tokens: SecretStr | None) -> bool:
+    """Whether a token that is set was sent, each compared in constant time."""
+    sent = credentials.credentials.encode()
+    # All of them are compared, whichever it is.
+    matches = [
+        hmac.compare_digest(sent, token.get_secret_value().encode())
+        for token in tokens
+        if token is not None
+    ]
+    return any(matches)
 
 
 def from_own_page(scheme: str, headers: Mapping[str, str]) -> bool:

@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server import problems
-from server.api import deliveries, health, queue
+from server.api import (
+    channels,
+    deliveries,
+    depth_history,
+    health,
+    metrics,
+    operator,
+    queue,
+    queue_drain,
+)
 from server.body_limit import with_body_limit
-from server.database import new_pool
+from server.database import Pool, new_pool
 from server.headers import with_secure_headers
+from server.loop_lag import LoopLag
+from server.outbox import Depth, depth
 from server.problems import Problem
 from server.settings import Settings
+from server.single_flight import SingleFlight
 from server.site import site
 
 
-def create_api(settings: Settings, conninfo: str) -> FastAPI:
-    """The API alone. It starts without its database and answers 503 until that is there."""
+def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None = None) -> FastAPI:
+    """The API alone. It starts without its database and answers 503 until that is there.
+
+    A drain that runs here ends early, in good order, when `stop` is set.
+    """
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         pool = new_pool(conninfo, wait_s=settings.database_wait_s)
         await pool.open()
         app.state.pool = pool
+        app.state.depth = SingleFlight(partial(_read_depth, pool))
+        app.state.lag = LoopLag()
+        watching = asyncio.create_task(app.state.lag.watch())
         try:
             yield
         finally:
+            watching.cancel()
             await pool.close()
 
     app = FastAPI(
@@ -42,16 +63,33 @@ def create_api(settings: Settings, conninfo: str) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.settings = settings
+    app.state.conninfo = conninfo
+    app.state.stop = stop or asyncio.Event()
+    app.state.draining = asyncio.Lock()
     problems.install(app)
-    for resource in (health, queue, deliveries):
+    for resource in (
+        health,
+        queue,
+        depth_history,
+        queue_drain,
+        deliveries,
+        operator,
+        channels,
+        metrics,
+    ):
         app.include_router(resource.router)
     _describe_problems(app)
     return app
 
 
-def create_app(settings: Settings, conninfo: str) -> ASGIApp:
+async def _read_depth(pool: Pool) -> Depth:
+    async with pool.connection() as connection:
+        return await depth(connection)
+
+
+def create_app(settings: Settings, conninfo: str, *, stop: asyncio.Event | None = None) -> ASGIApp:
     """Everything that the server answers: the API below /api, the site everywhere else."""
-    return assemble(create_api(settings, conninfo), site(settings.site))
+    return assemble(create_api(settings, conninfo, stop=stop), site(settings.site))
 
 
 def assemble(api: ASGIApp, pages: ASGIApp) -> ASGIApp:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -18,17 +14,14 @@ import typer
 
 from server import outbox
 from server.api.queue_depth import QueueDepth
+from server.commands import channels, deliveries
 from server.database import bring_up_to_date, database
 from server.errors import WorkersError
-from server.logs import configure_logs
-from server.outbox import ConfigurationError, NewDelivery, OutboxError
-from server.settings import Settings, load_settings
-from server.signals import end_by_exception
+from server.outbox import Depth, NewDelivery, Purged, Retention, Status
+from server.terminal import DataDir, print_json, said_clearly, settings_for
 
 STILL_DUE = 3
 """Exit code of `drain` when its time ran out before the queue was empty."""
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -40,51 +33,12 @@ app = typer.Typer(
     "PostgreSQL of our own is used, and started for as long as it is needed.",
 )
 
-DataDir = Annotated[
-    Path | None, typer.Option(help="Folder of the embedded database.", show_default=".data")
-]
+app.add_typer(deliveries.app, name="deliveries")
+app.add_typer(channels.app, name="channels")
 
 LONGEST_DELAY_S = 366 * 24 * 3600.0
 OPTIONS = {"payload": "--text", "count": "--count", "idempotency_key": "--key"}
 """Which option gives a field of a request."""
-
-
-@contextmanager
-def _said_clearly() -> Iterator[None]:
-    """Turns what can go wrong into a message and an exit code."""
-    end_by_exception()
-    try:
-        yield
-    except WorkersError as error:
-        _complain(str(error), error.hint)
-        raise typer.Exit(error.exit_code) from error
-    except psycopg.OperationalError as error:
-        _complain(f"the database is away: {str(error).strip()}")
-        raise typer.Exit(1) from error
-    except OutboxError as error:
-        _complain(str(error))
-        raise typer.Exit(2 if isinstance(error, ConfigurationError) else 1) from error
-    except OSError as error:
-        _complain(
-            f"{error.strerror or error}: {error.filename}" if error.filename else str(error),
-            "Name a folder that can be written with --data-dir, or use DATABASE_URL.",
-        )
-        raise typer.Exit(1) from error
-    except KeyboardInterrupt as error:
-        raise typer.Exit(INTERRUPTED) from error
-
-
-def _complain(message: str, hint: str | None = None) -> None:
-    typer.echo(f"workers: {message}", err=True)
-    if hint:
-        typer.echo(hint, err=True)
-
-
-def _settings(*, quiet: bool = False, **overrides: object) -> Settings:
-    """Reads the settings and starts the log; a command whose answer is its output keeps quiet."""
-    settings = load_settings(**overrides)
-    configure_logs(settings.log, level=logging.WARNING if quiet else logging.INFO)
-    return settings
 
 
 @app.command()
@@ -112,9 +66,9 @@ def serve(
     """
     from server.serve import serve as run_server
 
-    with _said_clearly():
+    with said_clearly():
         run_server(
-            _settings(host=host, port=port, site=site, data_dir=data_dir), with_worker=worker
+            settings_for(host=host, port=port, site=site, data_dir=data_dir), with_worker=worker
         )
 
 
@@ -136,8 +90,8 @@ def work(
     """
     from server.work import work as run_worker
 
-    with _said_clearly():
-        settings = _settings(data_dir=data_dir)
+    with said_clearly():
+        settings = settings_for(data_dir=data_dir)
         with database(settings) as conninfo:
             asyncio.run(run_worker(settings, conninfo, until_stdin_closes=until_stdin_closes))
 
@@ -166,11 +120,11 @@ def drain(
     """
     from server.work import drain_once
 
-    with _said_clearly():
-        settings = _settings(data_dir=data_dir)
+    with said_clearly():
+        settings = settings_for(data_dir=data_dir)
         with database(settings) as conninfo:
             report = asyncio.run(drain_once(settings, conninfo, max_s=max_seconds))
-        _print_json(asdict(report))
+        print_json(asdict(report))
         if not report.finished:
             raise typer.Exit(STILL_DUE)
 
@@ -179,25 +133,74 @@ def drain(
 def depth(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Count every row too, and compare.")
+    ] = False,
+    mend: Annotated[
+        bool, typer.Option("--mend", help="Make it equal to a count; writers wait meanwhile.")
+    ] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Show how many deliveries there are in each state, exact at one instant.
+
+    With --verify the rows are counted as well, in the same snapshot, at the cost of a scan. A
+    difference is told on stderr. It can only come from a change with the triggers disabled, and
+    --mend takes it away.
+
+    \b
+    Exit codes: 0, or 1 if --verify found a difference or the database is away.
 
     \b
     Examples:
       workers depth
       workers depth --json | jq .pending.due
       watch -n 1 workers depth
+      workers depth --verify || workers depth --mend
     """
-    with _said_clearly():
-        settings = _settings(data_dir=data_dir, quiet=True)
+    with said_clearly():
+        settings = settings_for(data_dir=data_dir, quiet=True)
         with database(settings) as conninfo:
-            found = asyncio.run(_read_depth(conninfo))
-    document = found.model_dump(mode="json")
+            if mend:
+                asyncio.run(_mend(conninfo))
+            found, differences = asyncio.run(_read_depth(conninfo, verify=verify))
+    document = QueueDepth.of(found).model_dump(mode="json")
     if as_json:
-        _print_json(document)
+        print_json(document)
     else:
         _print_depth(document)
+    for status, (said, counted) in differences.items():
+        typer.echo(f"workers: {status}: the depth says {said}, a count {counted}", err=True)
+    if differences:
+        raise typer.Exit(1)
+
+
+@app.command()
+def purge(
+    max_seconds: Annotated[
+        float | None, typer.Option(min=0, help="Begin no batch after this.")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Delete what has ended long ago, and report as JSON. Workers and drains do so by themselves.
+
+    Sent deliveries are kept for WORKERS_KEEP_SENT_DAYS (14), failed and dead ones for
+    WORKERS_KEEP_ENDED_DAYS (90). They go in batches of 1,000, the oldest first, beside any work.
+
+    \b
+    Exit codes: 0 all of it was deleted, 3 time ran out first, 1 the database is away.
+
+    \b
+    Examples:
+      workers purge
+      WORKERS_KEEP_SENT_DAYS=1 workers purge --max-seconds 60
+    """
+    with said_clearly():
+        settings = settings_for(data_dir=data_dir, quiet=True)
+        with database(settings) as conninfo:
+            done = asyncio.run(_purge(conninfo, settings.retention(), max_seconds))
+        print_json(asdict(done))
+        if not done.finished:
+            raise typer.Exit(STILL_DUE)
 
 
 @app.command()
@@ -220,8 +223,8 @@ def enqueue(
       workers enqueue --count 1000
       workers enqueue --text once --key order-17
     """
-    with _said_clearly():
-        settings = _settings(data_dir=data_dir, quiet=True)
+    with said_clearly():
+        settings = settings_for(data_dir=data_dir, quiet=True)
         deliveries = _deliveries(text, count, key, delay)
         with database(settings) as conninfo:
             ids = asyncio.run(_enqueue(conninfo, deliveries, settings.max_attempts))
@@ -237,8 +240,8 @@ def migrate(data_dir: DataDir = None) -> None:
       workers migrate
       DATABASE_URL=postgresql:///mine workers migrate
     """
-    with _said_clearly():
-        settings = _settings(data_dir=data_dir, quiet=True)
+    with said_clearly():
+        settings = settings_for(data_dir=data_dir, quiet=True)
         with database(settings) as conninfo:
             applied = asyncio.run(bring_up_to_date(conninfo))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "nothing to do")
@@ -270,16 +273,16 @@ def histogram(
     """
     import handlers
 
-    with _said_clearly():
+    with said_clearly():
         options = {"max_side": max_side, "method": method.value, "colours": colours}
         try:
             result = handlers.run("histogram", {"image": _read(file), **options})
         except handlers.errors.HandlerError as error:
-            _print_json(
+            print_json(
                 {"error": {"code": error.code, "message": error.message, "details": error.details}}
             )
             raise WorkersError(error.message) from error
-        _print_json(result)
+        print_json(result)
 
 
 def _read(file: Path) -> bytes:
@@ -313,20 +316,31 @@ def _deliveries(text: str, count: int, key: str | None, delay_s: float) -> list[
         raise WorkersError("; ".join(faults), exit_code=2) from error
 
 
-async def _read_depth(conninfo: str) -> QueueDepth:
+async def _read_depth(
+    conninfo: str, *, verify: bool
+) -> tuple[Depth, dict[Status, tuple[int, int]]]:
     await bring_up_to_date(conninfo)
     async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-        return QueueDepth.of(await outbox.depth(connection))
+        differences = await outbox.depth_differences(connection) if verify else {}
+        return await outbox.depth(connection), differences
+
+
+async def _mend(conninfo: str) -> None:
+    await bring_up_to_date(conninfo)
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        await outbox.mend_depth(connection)
+
+
+async def _purge(conninfo: str, retention: Retention, max_s: float | None) -> Purged:
+    await bring_up_to_date(conninfo)
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        return await outbox.purge(connection, retention, max_s=max_s)
 
 
 async def _enqueue(conninfo: str, deliveries: list[NewDelivery], max_attempts: int) -> list[int]:
     await bring_up_to_date(conninfo)
     async with await psycopg.AsyncConnection.connect(conninfo) as connection:
         return await outbox.enqueue(connection, deliveries, max_attempts=max_attempts)
-
-
-def _print_json(document: Any) -> None:
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
 
 
 def _print_depth(document: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from server.channels.email import EmailChannel
 from server.channels.page import PageChannel
 from server.channels.webhook import WebhookChannel
 from server.database import Pool
+from server.meter import Meter, MeteredChannel
 from server.outbox import Channel, Turn, new_holder
 from server.settings import Settings
 
@@ -26,13 +27,16 @@ def check_payload(channel: str, recipient: str, payload: Mapping[str, Any]) -> N
     channels.check_payload(CHANNELS, channel, recipient, payload)
 
 
-def new_turn(pool: Pool, settings: Settings) -> Turn:
+def new_turn(pool: Pool, settings: Settings, meter: Meter) -> Turn:
     """A worker's turn under a name of its own, with every channel that the settings set up.
 
-    Deliveries for a channel that is not set up here wait for a worker that has it.
+    Deliveries for a channel that is not set up here wait for a worker that has it. `meter` counts
+    what the channels answer.
     """
     made = {known.name: known.from_settings(settings, pool.connection) for known in CHANNELS}
     ready: dict[str, Channel] = {
-        name: channel for name, channel in made.items() if channel is not None
+        name: MeteredChannel(name, channel, meter)
+        for name, channel in made.items()
+        if channel is not None
     }
     return Turn(pool.connection, ready, settings.policy(), holder=new_holder())

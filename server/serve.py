@@ -41,8 +41,9 @@ async def _serve(
     settings: Settings, conninfo: str, listener: socket.socket, url: str, *, with_worker: bool
 ) -> None:
     await bring_up_to_date(conninfo)
+    stop_drain = asyncio.Event()
     config = uvicorn.Config(
-        create_app(settings, conninfo),
+        create_app(settings, conninfo, stop=stop_drain),
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -56,7 +57,7 @@ async def _serve(
         server.force_exit = True
         worker.kill()
 
-    async with stop_on_signal(at_once) as stop:
+    async with stop_on_signal(at_once) as stop, _on_set(stop, stop_drain.set):
         beside = asyncio.create_task(worker.run(stop)) if with_worker else None
         await server.serve_until(stop, listener)
         if beside is not None:

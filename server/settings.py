@@ -14,7 +14,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from server.channels.mail import sender_of
 from server.channels.signature import parse_secrets
 from server.errors import SettingsError
-from server.outbox import ConfigurationError, Policy
+from server.outbox import ConfigurationError, Policy, Retention
+from server.outbox.retention import DAY_S
 
 
 class Settings(BaseSettings):
@@ -41,7 +42,15 @@ class Settings(BaseSettings):
         description="whether the page of this origin may change state without a token; "
         "auto: only on loopback",
     )
-    admin_token: SecretStr | None = Field(None, description="token that may change state")
+    admin_token: SecretStr | None = Field(
+        None, min_length=1, description="token that may look at deliveries and change state"
+    )
+    drain_token: SecretStr | None = Field(
+        None, min_length=1, description="token that may start a drain, and nothing else"
+    )
+    metrics_token: SecretStr | None = Field(
+        None, min_length=1, description="token that may read the metrics, and nothing else"
+    )
     log: Literal["auto", "console", "json"] = Field(
         "auto", description="form of the log; auto: console on a terminal, otherwise json"
     )
@@ -94,6 +103,10 @@ class Settings(BaseSettings):
         default=False, description="whether webhooks may go without TLS"
     )
     time_scale: float = Field(1.0, gt=0, le=1, description="shortens every span above")
+    keep_sent_days: float = Field(14.0, ge=0, description="for how long sent deliveries are kept")
+    keep_ended_days: float = Field(
+        90.0, ge=0, description="for how long failed and dead deliveries are kept"
+    )
 
     @field_validator("database_url", mode="after")
     @classmethod
@@ -166,6 +179,10 @@ class Settings(BaseSettings):
             send_margin_s=self.send_margin_s,
             poll_s=self.poll_s,
         ).scaled(self.time_scale)
+
+    def retention(self) -> Retention:
+        """For how long the outbox keeps what has ended; the scale of time leaves it as it is."""
+        return Retention(sent_s=self.keep_sent_days * DAY_S, ended_s=self.keep_ended_days * DAY_S)
 
     @property
     def on_loopback(self) -> bool:

@@ -6,13 +6,14 @@ import hashlib
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, Field
 
-from server import outbox
-from server.api.connection import Configured, Lent
+from server.api.connection import Configured
 from server.api.queue_depth import QueueDepth
+from server.outbox import Depth
 from server.problems import described
+from server.single_flight import SingleFlight
 
 router = APIRouter(prefix="/api/queue", tags=["queue"])
 
@@ -43,10 +44,14 @@ class QueuePolicy(BaseModel):
     response_model=QueueDepth,
 )
 async def read_depth(
-    connection: Lent, response: Response, if_none_match: Annotated[str | None, Header()] = None
+    request: Request, response: Response, if_none_match: Annotated[str | None, Header()] = None
 ) -> QueueDepth | Response:
-    """The counts of one instant; the ETag covers everything but that instant."""
-    document = QueueDepth.of(await outbox.depth(connection))
+    """The counts of one instant; the ETag covers everything but that instant.
+
+    Whoever asks at the same time is answered by the same query.
+    """
+    flight: SingleFlight[Depth] = request.app.state.depth
+    document = QueueDepth.of(await flight.get())
     content = document.model_dump_json(exclude={"as_of"}).encode()
     headers = {
         "ETag": f'"{hashlib.sha256(content).hexdigest()[:16]}"',

@@ -10,11 +10,11 @@ from .statements import statement
 
 
 class Counter(NamedTuple):
-    """What is counted: a name, what it is about, and for a histogram the bound of the bucket."""
+    """What is counted: a name, what it is about, and an outcome or the bound of a bucket."""
 
     name: str
     subject: str = ""
-    bound: str = ""
+    detail: str = ""
 
 
 async def add_counts(connection: Connection, counts: Mapping[Counter, float]) -> None:
@@ -26,7 +26,7 @@ async def add_counts(connection: Connection, counts: Mapping[Counter, float]) ->
         {
             "names": [counter.name for counter in counts],
             "subjects": [counter.subject for counter in counts],
-            "bounds": [counter.bound for counter in counts],
+            "details": [counter.detail for counter in counts],
             "values": list(counts.values()),
         },
     )

@@ -20,13 +20,13 @@ create table notifications.depth_history (
 );
 
 -- Sums over every worker and drain there has been: a drain is over before anyone could ask it.
--- `bound` is the upper bound of a histogram's bucket, and '' elsewhere.
+-- `detail` is the outcome of a send, or the upper bound of a histogram's bucket.
 create table notifications.counters (
     name    text   not null,
     subject text   not null default '',
-    bound   text   not null default '',
+    detail  text   not null default '',
     value   float8 not null,
-    primary key (name, subject, bound)
+    primary key (name, subject, detail)
 ) with (fillfactor = 50);
 
 -- For deleting the oldest first. The predicates stand literally in the statements that use them.

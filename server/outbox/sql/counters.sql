@@ -1,2 +1,2 @@
 -- Every counter there is.
-select name, subject, bound, value from notifications.counters order by name, subject, bound
+select name, subject, detail, value from notifications.counters order by name, subject, detail

@@ -1,0 +1,150 @@
+"""What an operator does with single deliveries: look, retry, cancel."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from server import outbox
+from server.access import may_change_state
+from server.api.connection import Lent
+from server.api.deliveries import Storable
+from server.outbox import DeliveryPage, InvalidCursorError, ShownDelivery, Status
+from server.problems import ProblemError, described
+
+router = APIRouter(
+    prefix="/api/deliveries",
+    tags=["operator"],
+    dependencies=[Depends(may_change_state)],
+    responses=described(
+        HTTPStatus.UNAUTHORIZED,
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+    ),
+)
+
+Number = Annotated[int, Path(ge=1, lt=1 << 63, description="the delivery's id")]
+ChannelName = Annotated[
+    Storable | None, Query(min_length=1, max_length=200, description="of this channel only")
+]
+MORE = "room for at least so many further attempts"
+
+_gone_or_moved = described(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
+
+
+class Moved(BaseModel):
+    """Which deliveries were moved."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": [41, 42], "count": 2}]})
+
+    ids: list[int]
+    count: int = Field(ge=0)
+
+
+class RetryFilter(BaseModel):
+    """Which deliveries are to get another chance. The oldest ends come first."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"status": "dead", "channel": "page", "limit": 100}]},
+    )
+
+    status: Literal["failed", "dead"]
+    channel: Storable | None = Field(None, min_length=1, max_length=200)
+    settle_class: Storable | None = Field(
+        None, min_length=1, max_length=200, description="why they ended, as 'exhausted'"
+    )
+    settled_since: AwareDatetime | None = None
+    settled_before: AwareDatetime | None = Field(
+        None, description="keeps those that end again from coming round"
+    )
+    limit: int = Field(100, ge=1, le=1000, description="at most so many in this call")
+    attempts: int = Field(1, ge=1, le=25, description=MORE)
+
+
+@router.get("", summary="Deliveries, page by page", responses=described(HTTPStatus.BAD_REQUEST))
+async def list_deliveries(  # noqa: PLR0913, PLR0917 - each is a part of the query string
+    connection: Lent,
+    response: Response,
+    status: Annotated[Status | None, Query(description="of this status only")] = None,
+    channel: ChannelName = None,
+    cursor: Annotated[
+        str | None, Query(max_length=100, description="`cursor` of the page before")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> DeliveryPage:
+    """Pending ones in the order in which they fall due, those that have ended latest first.
+
+    All statuses together come newest first. `cursor` is null on the last page.
+    """
+    response.headers["Cache-Control"] = "no-store"
+    try:
+        return await outbox.list_deliveries(
+            connection, status=status, channel=channel, cursor=cursor, limit=limit
+        )
+    except InvalidCursorError as error:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, f"cursor: {error}.") from error
+
+
+@router.get("/{number}", summary="One delivery", responses=described(HTTPStatus.NOT_FOUND))
+async def show_delivery(connection: Lent, response: Response, number: Number) -> ShownDelivery:
+    """With its payload and every attempt: who, when, what came of it, late writes included."""
+    response.headers["Cache-Control"] = "no-store"
+    return await _shown(connection, number)
+
+
+@router.post("/retry", summary="Give those that ended another chance")
+async def retry_matching(connection: Lent, wanted: RetryFilter) -> Moved:
+    """Makes up to `limit` failed or dead deliveries due now; call it again for more."""
+    ids = await outbox.retry_matching(
+        connection,
+        Status(wanted.status),
+        channel=wanted.channel,
+        settle_class=wanted.settle_class,
+        settled_since=wanted.settled_since,
+        settled_before=wanted.settled_before,
+        limit=wanted.limit,
+        more=wanted.attempts,
+    )
+    return Moved(ids=ids, count=len(ids))
+
+
+@router.post("/{number}/retry", summary="Give one another chance", responses=_gone_or_moved)
+async def retry(
+    connection: Lent,
+    number: Number,
+    attempts: Annotated[int, Query(ge=1, le=25, description=MORE)] = 1,
+) -> Moved:
+    """Makes a failed or dead delivery due now; 409 if it is something else."""
+    ids = await outbox.retry(connection, [number], more=attempts)
+    if not ids:
+        status = (await _shown(connection, number)).delivery.status
+        raise ProblemError(
+            HTTPStatus.CONFLICT,
+            f"Delivery {number} is {status}; only one that failed or is dead can be retried.",
+        )
+    return Moved(ids=ids, count=1)
+
+
+@router.post("/{number}/cancel", summary="Cancel one that waits", responses=_gone_or_moved)
+async def cancel(connection: Lent, number: Number) -> Moved:
+    """Ends a pending delivery as failed, class 'cancelled'; 409 if it is something else."""
+    ids = await outbox.cancel(connection, [number])
+    if not ids:
+        status = (await _shown(connection, number)).delivery.status
+        raise ProblemError(
+            HTTPStatus.CONFLICT,
+            f"Delivery {number} is {status}; only a pending one can be cancelled.",
+        )
+    return Moved(ids=ids, count=1)
+
+
+async def _shown(connection: Lent, number: int) -> ShownDelivery:
+    found = await outbox.show_delivery(connection, number)
+    if found is None:
+        raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no delivery {number}.")
+    return found

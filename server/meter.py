@@ -1,0 +1,140 @@
+"""What a worker's process counts, until it is added to the counters in the database."""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+
+from server.database import Pool
+from server.outbox import (
+    ChannelDown,
+    Counter,
+    Delivery,
+    Refused,
+    RetryLater,
+    Tally,
+    add_counts,
+    told_of_statements,
+)
+from server.outbox.channels import Channel
+
+BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds of the buckets that times fall into, in seconds; above them lies '+Inf'."""
+
+BEYOND = "+Inf"
+SUM = "sum"
+
+SENDS = "sends"
+STATEMENT_S = "statement_s"
+SEND_S = "send_s"
+LAG_S = "lag_s"
+
+LAG_EVERY_S = 0.5
+
+log = logging.getLogger(__name__)
+
+
+class Meter:
+    """Counts and times. Not for several threads."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Counter, float] = {}
+        self._tallied = Tally()
+
+    def count(self, counter: Counter, by: float = 1.0) -> None:
+        """Adds to a counter."""
+        self._counts[counter] = self._counts.get(counter, 0.0) + by
+
+    def time(self, name: str, subject: str, seconds: float) -> None:
+        """Puts a span into its bucket, and adds it to the sum."""
+        place = bisect.bisect_left(BOUNDS_S, seconds)
+        bound = repr(BOUNDS_S[place]) if place < len(BOUNDS_S) else BEYOND
+        self.count(Counter(name, subject, bound))
+        self.count(Counter(name, subject, SUM), seconds)
+
+    def tally(self, done: Tally) -> None:
+        """Counts what a worker has done since the last call; `done` holds its sums."""
+        for name in Tally.__slots__:
+            more = getattr(done, name) - getattr(self._tallied, name)
+            if more:
+                self.count(Counter(name), more)
+                setattr(self._tallied, name, getattr(done, name))
+
+    @contextmanager
+    def timing_statements(self) -> Iterator[None]:
+        """Times every statement of the outbox in this process meanwhile."""
+        with told_of_statements(lambda name, seconds: self.time(STATEMENT_S, name, seconds)):
+            yield
+
+    async def watch_loop(self) -> None:
+        """Times by how much the event loop comes late, until cancelled."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            due = clock() + LAG_EVERY_S
+            await asyncio.sleep(LAG_EVERY_S)
+            self.time(LAG_S, "worker", max(0.0, clock() - due))
+
+    async def save(self, pool: Pool) -> None:
+        """Adds what was counted to the database; what cannot be added is kept for the next time.
+
+        A counter may come out too high by what a lost reply made us add again, never too low.
+        """
+        counts, self._counts = self._counts, {}
+        try:
+            async with pool.connection() as connection:
+                await add_counts(connection, counts)
+        except psycopg.OperationalError as error:
+            for counter, value in counts.items():
+                self.count(counter, value)
+            log.warning(
+                "could not save the counters: %s", error, extra={"action": "counters-failed"}
+            )
+
+    async def keep(self, pool: Pool, done: Tally, *, every_s: float) -> None:
+        """Saves again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(every_s)
+            self.tally(done)
+            await self.save(pool)
+
+
+class MeteredChannel:
+    """A channel whose sends are counted by outcome, and timed."""
+
+    def __init__(self, name: str, channel: Channel, meter: Meter) -> None:
+        self._name = name
+        self._channel = channel
+        self._meter = meter
+        policy = getattr(channel, "policy", None)
+        if policy is not None:
+            self.policy = policy
+
+    async def send(self, delivery: Delivery) -> str | None:
+        """Sends, and raises whatever the channel raises."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        outcome = "failed"
+        try:
+            answer = await self._channel.send(delivery)
+            outcome = "sent"
+        except Refused:
+            outcome = "refused"
+            raise
+        except RetryLater:
+            outcome = "retry-later"
+            raise
+        except ChannelDown:
+            outcome = "channel-down"
+            raise
+        except asyncio.CancelledError:
+            outcome = "stopped"
+            raise
+        finally:
+            self._meter.count(Counter(SENDS, self._name, outcome))
+            self._meter.time(SEND_S, self._name, clock() - began)
+        return answer

@@ -1,0 +1,68 @@
+"""What all commands share: settings, messages, exit codes, output."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import psycopg
+import typer
+
+from server.errors import WorkersError
+from server.logs import configure_logs
+from server.outbox import ConfigurationError, OutboxError
+from server.settings import Settings, load_settings
+from server.signals import end_by_exception
+
+INTERRUPTED = 130
+
+DataDir = Annotated[
+    Path | None, typer.Option(help="Folder of the embedded database.", show_default=".data")
+]
+
+
+@contextmanager
+def said_clearly() -> Iterator[None]:
+    """Turns what can go wrong into a message and an exit code."""
+    end_by_exception()
+    try:
+        yield
+    except WorkersError as error:
+        _complain(str(error), error.hint)
+        raise typer.Exit(error.exit_code) from error
+    except psycopg.OperationalError as error:
+        _complain(f"the database is away: {str(error).strip()}")
+        raise typer.Exit(1) from error
+    except OutboxError as error:
+        _complain(str(error))
+        raise typer.Exit(2 if isinstance(error, ConfigurationError) else 1) from error
+    except OSError as error:
+        _complain(
+            f"{error.strerror or error}: {error.filename}" if error.filename else str(error),
+            "Name a folder that can be written with --data-dir, or use DATABASE_URL.",
+        )
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt as error:
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def _complain(message: str, hint: str | None = None) -> None:
+    typer.echo(f"workers: {message}", err=True)
+    if hint:
+        typer.echo(hint, err=True)
+
+
+def settings_for(*, quiet: bool = False, **overrides: object) -> Settings:
+    """Reads the settings and starts the log; a command whose answer is its output keeps quiet."""
+    settings = load_settings(**overrides)
+    configure_logs(settings.log, level=logging.WARNING if quiet else logging.INFO)
+    return settings
+
+
+def print_json(document: Any) -> None:
+    """Prints a document for people and for jq."""
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
