@@ -10,6 +10,7 @@ from .connect import Connect
 from .counters import Counter, add_counts, read_counts
 from .depth_check import depth_differences, mend_depth
 from .drain import drain
+from .ears import listen
 from .enqueue import enqueue, enqueue_sync
 from .errors import (
     ChannelDown,
@@ -22,6 +23,7 @@ from .errors import (
 )
 from .history import Sample, depth_history, sample_depth
 from .housekeeping import housekeeping
+from .keeper import keeping_leases
 from .migrate import migrate
 from .model import (
     ChannelWaiting,
@@ -61,7 +63,7 @@ from .table_health import TableHealth, oldest_transaction_s, table_health
 from .timing import told_of_statements
 from .turn import Turn
 from .validation import InvalidDeliveryError, PayloadTooLargeError
-from .worker import Worker, listen
+from .worker import Worker
 
 __all__ = [
     "Attempt",
@@ -112,6 +114,7 @@ __all__ = [
     "enqueue_sync",
     "extend",
     "housekeeping",
+    "keeping_leases",
     "list_channels",
     "list_deliveries",
     "listen",

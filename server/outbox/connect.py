@@ -1,12 +1,92 @@
-"""How the outbox gets at a database: by a function that lends a connection."""
+"""How the outbox gets at a database, and how it gets away from one that does not answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, TypeVar
 
+import psycopg
 from psycopg import AsyncConnection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 Connect = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
 """Lends a connection in autocommit mode, for example `pool.connection` of psycopg_pool."""
+
+T = TypeVar("T")
+
+AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+"""What is raised while a database is away, is restarted, or has become a standby."""
+
+STURDY: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+"""Connection parameters by which the kernel notices a peer that is gone, in about half a minute."""
+
+PARTING_S = 1.0
+
+
+def sturdy(conninfo: str) -> str:
+    """The connection string with STURDY's parameters where it does not say otherwise."""
+    return make_conninfo(conninfo, **(STURDY | conninfo_to_dict(conninfo)))
+
+
+async def answered(connection: AsyncConnection[Any], work: Awaitable[T], *, within_s: float) -> T:
+    """What `work` on the connection returns; the connection is cut if that takes too long.
+
+    A database or a pooler may take requests and never answer, which no time-out of the server
+    and no keepalive notices. Raises psycopg.OperationalError then. Cancelling cuts as well:
+    nothing is waited for.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=within_s)
+    except asyncio.CancelledError:
+        await _part(connection, task)
+        raise
+    if not done:
+        await _part(connection, task)
+        raise psycopg.OperationalError(f"the database gave no answer within {within_s:g} s")
+    return task.result()
+
+
+async def bounded(
+    connect: Connect,
+    work: Callable[[AsyncConnection[Any]], Awaitable[T]],
+    *,
+    within_s: float,
+) -> T:
+    """Runs `work` on a connection of its own, for at most `within_s` seconds; see `answered`."""
+    async with connect() as connection:
+        return await answered(connection, work(connection), within_s=within_s)
+
+
+def cut(connection: psycopg.Connection[Any] | AsyncConnection[Any]) -> None:
+    """Shuts the connection's socket down, whoever waits for it: they see an end of the stream.
+
+    The descriptor stays with the driver, which closes it itself; closing it under a waiting
+    event loop could hit another connection that has been given the same number.
+    """
+    with contextlib.suppress(OSError, psycopg.OperationalError):
+        wire = socket.socket(fileno=os.dup(connection.pgconn.socket))
+        with wire:
+            wire.shutdown(socket.SHUT_RDWR)
+
+
+async def _part(connection: AsyncConnection[Any], task: asyncio.Future[Any]) -> None:
+    cut(connection)
+    await asyncio.wait({task}, timeout=PARTING_S)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=PARTING_S)
+    if task.done() and not task.cancelled():
+        task.exception()

@@ -185,8 +185,13 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class DrainReport:
-    """What a drain did and what it left. `finished` is false when its time ran out first."""
+    """What a drain did and what it left.
+
+    `finished` is false when its time ran out first, or when a channel is `parked` because it
+    failed too often: then `left` counts that channel's deliveries as due elsewhere.
+    """
 
     finished: bool
     done: Tally = field(default_factory=Tally)
     left: LeftOver = field(default_factory=lambda: LeftOver(0, 0, 0, None))
+    parked: tuple[str, ...] = ()

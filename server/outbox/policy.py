@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from .errors import ConfigurationError
@@ -48,6 +49,10 @@ class Policy:
 
     Raises ConfigurationError when a figure makes no sense, or when a send could outlive its
     lease: a send is started only while the lease still covers its time-out and the margin.
+
+    `breaker_most_s` is the longest that a channel is parked, `retry_after_most_s` the longest
+    that a receiver may ask us to wait, `stop_s` how long a worker that was told to stop goes on
+    with what it has begun, `statement_s` how long it waits for the database's answer.
     """
 
     batch: int = 25
@@ -64,12 +69,13 @@ class Policy:
     breaker_most_s: float = 1800.0
     retry_after_most_s: float = DAY_S
     stop_s: float = 20.0
+    statement_s: float = 20.0
 
     def __post_init__(self) -> None:
         _require(self, at_least_1=("batch", "concurrency", "max_attempts", "breaker_failures"))
         _require(self, above_0=("lease_s", "send_timeout_s", "send_margin_s", "poll_s"))
         _require(self, above_0=("breaker_pause_s", "breaker_most_s", "retry_after_most_s"))
-        _require(self, above_0=("stop_s",))
+        _require(self, above_0=("stop_s", "statement_s"))
         if not self.backoff_s or any(not pause >= 0 for pause in self.backoff_s):
             raise ConfigurationError("backoff_s needs at least one pause, none below 0")
         if not 0 <= self.backoff_jitter <= 1:
@@ -174,6 +180,22 @@ def kept(text: str | None) -> str | None:
 def covered(policy: Policy, *, timeout_s: float, now: float, lease_ends: float) -> bool:
     """Whether a send that starts at `now` and may take `timeout_s` ends before the lease does."""
     return now + timeout_s + policy.send_margin_s < lease_ends
+
+
+def affordable(policy: Policy, channels: Iterable[ChannelPolicy], *, left_s: float) -> int:
+    """How many sends are sure to end within `left_s`, whichever of these channels they go to.
+
+    Every send may take the longest time-out, and the tightest limit decides how many run side by
+    side: so many rounds as fit in, each of so many sends.
+    """
+    figures = list(channels)
+    rounds = int(left_s / max((one.send_timeout_s for one in figures), default=1.0))
+    return rounds * min([policy.concurrency, *(one.concurrency for one in figures)])
+
+
+def renewal_due(policy: Policy, *, now: float, lease_ends: float) -> bool:
+    """Whether a lease is to be extended: when a third of it is over."""
+    return lease_ends - now < policy.lease_s * 2 / 3
 
 
 def growing_pause(failures: int, *, first_s: float, most_s: float) -> float:

@@ -102,7 +102,7 @@ async def extend(
     connection: Connection, deliveries: Sequence[Delivery], *, lease_s: float
 ) -> set[int]:
     """Renews leases from now on and returns the ids of those that were still held and good."""
-    rows = await _rows(connection, "extend", {**_fences(deliveries), "lease_s": lease_s})
+    rows = await _rows(connection, "extend", {**fences(deliveries), "lease_s": lease_s})
     return {row["id"] for row in rows}
 
 
@@ -110,10 +110,11 @@ async def release(connection: Connection, deliveries: Sequence[Delivery]) -> set
     """Hands back deliveries that were not started and returns the ids of those still held."""
     if not deliveries:
         return set()
-    return {row["id"] for row in await _rows(connection, "release", _fences(deliveries))}
+    return {row["id"] for row in await _rows(connection, "release", fences(deliveries))}
 
 
-def _fences(deliveries: Sequence[Delivery]) -> dict[str, object]:
+def fences(deliveries: Sequence[Delivery]) -> dict[str, object]:
+    """The parameters by which a statement names what is held: ids, and the attempt of each."""
     return {"ids": [d.id for d in deliveries], "attempts": [d.attempt for d in deliveries]}
 
 

@@ -3,52 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 import psycopg
 
 from . import queue
+from .account import count, told
+from .batch import Batch, Cut
+from .breaker import Standing
 from .channels import Channel
-from .connect import Connect
-from .errors import ChannelDown, Refused, RetryLater, SettleAbandonedError
-from .model import (
-    Delivery,
-    Failed,
-    Outcome,
-    Rejected,
-    Sent,
-    Settled,
-    Settlement,
-    Status,
-    Tally,
-    Verdict,
-)
+from .connect import AWAY, Connect, bounded
+from .errors import SettleAbandonedError
+from .lag import LoopLag
+from .lease import Leases
+from .model import Delivery, Failed, Settled, Settlement, Tally
+from .parking import Parking
 from .policy import Policy, covered, decide, growing_pause
+from .sending import send_one
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 
-class Batch:
-    """The deliveries of one claim, and until when their lease surely holds.
-
-    The lease is timed from before the claim was sent, on this machine's steady clock, so that it
-    never seems to last longer than it does in the database. `ends` is on that clock.
-    """
-
-    def __init__(self, deliveries: Sequence[Delivery], ends: float) -> None:
-        self.deliveries = deliveries
-        self.ends = ends
-        self.lost: set[int] = set()
-        self.unstarted: list[Delivery] = []
-        self.settlements: list[Settlement] = []
-        self.renewing = asyncio.Lock()
+LEAVING_S = 2.0
+"""How long the database is waited for once there is no time left."""
 
 
 class Turn:
-    """Does the work of a worker, a batch at a time. No transaction is open while it sends."""
+    """Does the work of a worker, a batch at a time. No transaction is open while it sends.
+
+    `leases` is what it holds, `lag` how late its event loop is; a lease keeper (keeper.py)
+    extends the one and measures the other. `parking` knows the channels that
+    are left alone. Without a keeper a lease is extended before a send that it would not cover.
+    Raises ConfigurationError if a send could outlive its lease.
+    """
 
     def __init__(  # noqa: PLR0913 - two of the six stand in for chance and time in tests
         self,
@@ -64,135 +57,222 @@ class Turn:
         self.channels = channels
         self.policy = policy
         self.holder = holder
+        self.clock = clock
+        self.leases = Leases()
+        self.lag = LoopLag()
+        self.figures = {name: policy.of_channel(channel) for name, channel in channels.items()}
+        for name, figures in self.figures.items():
+            policy.check(name, figures)
+        self.parking = Parking(self.figures, most_s=policy.breaker_most_s, clock=clock)
         self._chance = chance
-        self._clock = clock
+        self._batch: Batch | None = None
+        self._renewing = asyncio.Lock()
+        self._stopped_at: float | None = None
+        self._leaving = asyncio.Event()
+
+    def leave(self) -> None:
+        """Ends at once. May be called from a signal handler of the loop, once or more.
+
+        Sends that run are cancelled and left to their leases, since nobody knows whether they
+        arrived. What was not started is handed back and what is finished is settled, if the
+        database answers within moments.
+        """
+        self._leaving.set()
+
+    def lose(self, ids: Collection[int]) -> None:
+        """Takes note that leases are lost: sends under them are cancelled, or not begun."""
+        log.warning(
+            "lost the lease of %d deliveries",
+            len(ids),
+            extra={"action": "lease-lost", "ids": sorted(ids)},
+        )
+        if self._batch is not None:
+            self._batch.cut(Cut.LOST, ids)
 
     async def take(self, stop: asyncio.Event, *, limit: int | None = None) -> Tally:
         """Claims, sends and settles one batch of at most `limit`; returns what came of it.
 
-        Once `stop` is set nothing more is started: what has not been started is released, what
-        has been is finished and settled. Raises psycopg.OperationalError if the database is away
-        at the claim, and SettleAbandonedError if it stays away after the sends while stopping.
+        Once `stop` is set nothing more is started: what has not been started is released at
+        once, what has been is finished and settled, or cut off when the policy's `stop_s` are
+        over. Raises psycopg.OperationalError if the database is away at the claim, and
+        SettleAbandonedError if it stays away after the sends while stopping.
         """
-        asked_at = self._clock()
-        async with self.connect() as connection:
-            deliveries = await queue.claim(
-                connection,
-                holder=self.holder,
-                channels=self.channels,
-                limit=self.policy.batch if limit is None else limit,
-                lease_s=self.policy.lease_s,
-            )
-        tally = Tally(claimed=len(deliveries))
+        deliveries = await self._claim(self.policy.batch if limit is None else limit)
         if not deliveries:
-            return tally
-        log.info(
-            "claimed %d deliveries",
-            len(deliveries),
-            extra={"action": "claim", "ids": _ids(deliveries)},
+            return Tally()
+        batch = Batch(
+            deliveries,
+            lambda delivery: self._handle(delivery, batch),
+            concurrency=self.policy.concurrency,
+            limits={name: figures.concurrency for name, figures in self.figures.items()},
         )
-        batch = Batch(deliveries, asked_at + self.policy.lease_s)
-        gate = asyncio.Semaphore(self.policy.concurrency)
-        async with asyncio.TaskGroup() as group:
-            for delivery in deliveries:
-                group.create_task(self._handle(delivery, batch, gate, stop))
-        tally.lost = len(batch.lost)
-        tally.released = await self._release(batch.unstarted)
-        self._count(tally, await self._settle(batch.settlements, stop))
-        return tally
-
-    async def _handle(
-        self, delivery: Delivery, batch: Batch, gate: asyncio.Semaphore, stop: asyncio.Event
-    ) -> None:
-        async with gate:
+        self._batch = batch
+        watch = asyncio.create_task(self._watch(stop, batch))
+        try:
             if stop.is_set():
-                batch.unstarted.append(delivery)
-            elif await self._may_start(delivery, batch):
-                outcome = await self._send(delivery)
-                batch.settlements.append(decide(self.policy, delivery, outcome, self._chance()))
+                batch.returnable += batch.withdraw()
+            await batch.run()
+            if batch.left:
+                told(
+                    "left %d deliveries to their leases: they were being sent",
+                    "left-leased",
+                    batch.left,
+                    level=logging.WARNING,
+                )
+            count(batch.tally, await self._settle(batch.settlements, stop))
+            await asyncio.gather(*batch.handing_back)
+            await self._release(batch, batch.returnable)
+        finally:
+            for task in {watch, *batch.handing_back}:
+                task.cancel()
+            self._batch = None
+            self.leases.drop(deliveries)
+        return batch.tally
+
+    async def _claim(self, limit: int) -> list[Delivery]:
+        """Takes what is due for open channels, and one probe for each that was parked."""
+        opened = self.parking.standing(Standing.OPEN)
+        probed = self.parking.standing(Standing.PROBING)
+        lease_s = self.policy.lease_s
+
+        async def claim(connection: queue.Connection) -> list[Delivery]:
+            taken: list[Delivery] = []
+            for channels, most in [(opened, limit), *(([name], 1) for name in probed)]:
+                if channels:
+                    taken += await queue.claim(
+                        connection,
+                        holder=self.holder,
+                        channels=channels,
+                        limit=min(most, limit - len(taken)),
+                        lease_s=lease_s,
+                    )
+            return taken
+
+        asked_at = self.clock()
+        deliveries = await self.ask(claim)
+        if deliveries:
+            self.leases.hold(deliveries, asked_at + lease_s)
+            told("claimed %d deliveries", "claim", deliveries, level=logging.INFO)
+        return deliveries
+
+    async def _watch(self, stop: asyncio.Event, batch: Batch) -> None:
+        """Hands back what waits as soon as `stop` is set, and cuts off what takes too long."""
+        await stop.wait()
+        self._note_stop()
+        self._hand_back(batch, batch.withdraw())
+        try:
+            async with asyncio.timeout(self.policy.stop_s):
+                await self._leaving.wait()
+        except TimeoutError:
+            batch.cut(Cut.STOPPED)
+            await self._leaving.wait()
+        batch.cut(Cut.LEFT)
+
+    async def _handle(self, delivery: Delivery, batch: Batch) -> None:
+        started = False
+        try:
+            if not await self._may_start(delivery, batch):
+                return
+            started = True
+            outcome = await send_one(
+                self.channels[delivery.channel],
+                delivery,
+                timeout_s=self.figures[delivery.channel].send_timeout_s,
+            )
+        except asyncio.CancelledError:
+            why = batch.cut_by(delivery)
+            if why is None:
+                raise
+            if why is Cut.LOST:
+                batch.tally.lost += 1
+                return
+            if not started:
+                batch.returnable.append(delivery)
+                return
+            if why is Cut.LEFT:
+                batch.left.append(delivery)
+                return
+            outcome = Failed("cut off, since the worker had to end", "stopped")
+        if self.parking.judge(delivery.channel, outcome):
+            self._hand_back(batch, batch.withdraw([delivery.channel]))
+        batch.settlements.append(decide(self.policy, delivery, outcome, self._chance()))
 
     async def _may_start(self, delivery: Delivery, batch: Batch) -> bool:
-        """Whether the lease covers a send that starts now, renewing the batch's lease if not."""
-        async with batch.renewing:
-            if not covered(
-                self.policy,
-                timeout_s=self.policy.send_timeout_s,
-                now=self._clock(),
-                lease_ends=batch.ends,
-            ):
-                asked_at = self._clock()
-                try:
-                    async with self.connect() as connection:
-                        held = await queue.extend(
-                            connection, batch.deliveries, lease_s=self.policy.lease_s
+        """Whether the lease covers a send that starts now, extending all leases if not."""
+        if not self._covers(delivery):
+            async with self._renewing:
+                if not self._covers(delivery):
+                    try:
+                        await self._extend()
+                    except AWAY as error:
+                        log.warning(
+                            "could not extend leases: %s", error, extra={"action": "extend-failed"}
                         )
-                except psycopg.OperationalError as error:
-                    log.warning(
-                        "could not extend a lease: %s", error, extra={"action": "extend-failed"}
-                    )
-                    batch.unstarted.append(delivery)
-                    return False
-                self._note_lost(batch, held)
-                batch.ends = asked_at + self.policy.lease_s
-        return delivery.id not in batch.lost
+        if self.leases.ends(delivery) is None:
+            batch.tally.lost += 1
+            return False
+        if not self._covers(delivery):
+            batch.returnable.append(delivery)
+            return False
+        return True
 
-    def _note_lost(self, batch: Batch, held: set[int]) -> None:
-        lost = {d.id for d in batch.deliveries} - held - batch.lost
-        if lost:
-            batch.lost |= lost
-            log.warning(
-                "lost the lease of %d deliveries",
-                len(lost),
-                extra={"action": "lease-lost", "ids": sorted(lost)},
-            )
+    def _covers(self, delivery: Delivery) -> bool:
+        ends = self.leases.ends(delivery)
+        timeout_s = self.figures[delivery.channel].send_timeout_s
+        return ends is not None and covered(
+            self.policy, timeout_s=timeout_s, now=self.clock(), lease_ends=ends
+        )
 
-    async def _send(self, delivery: Delivery) -> Outcome:
-        try:
-            async with asyncio.timeout(self.policy.send_timeout_s):
-                return Sent(await self.channels[delivery.channel].send(delivery))
-        except Refused as error:
-            return Rejected(str(error), error.code)
-        except RetryLater as error:
-            return Failed(str(error), "retry-later", error.after_s)
-        except ChannelDown as error:
-            return Failed(str(error), "channel-down")
-        except TimeoutError:
-            return Failed(f"no answer within {self.policy.send_timeout_s:g} s", "timeout")
-        except Exception as error:  # noqa: BLE001 - whatever a channel raises is an outcome
-            return Failed(f"{type(error).__name__}: {error}")
+    async def _extend(self) -> None:
+        asked = self.leases.held()
+        asked_at = self.clock()
+        lease_s = self.policy.lease_s
+        kept = await self.ask(lambda connection: queue.extend(connection, asked, lease_s=lease_s))
+        if lost := self.leases.renewed(asked, kept, asked_at + lease_s):
+            self.lose(lost)
 
-    async def _release(self, deliveries: Sequence[Delivery]) -> int:
+    def _hand_back(self, batch: Batch, deliveries: Sequence[Delivery]) -> None:
+        """Releases what was not started, beside the sends that go on."""
+        if deliveries:
+            batch.handing_back.add(asyncio.create_task(self._release(batch, deliveries)))
+
+    async def _release(self, batch: Batch, deliveries: Sequence[Delivery]) -> None:
+        """Hands deliveries back; if that fails once, it is tried once more after the settle."""
         if not deliveries:
-            return 0
+            return
+        again = deliveries is not batch.returnable
         try:
-            async with self.connect() as connection:
-                released = await queue.release(connection, deliveries)
-        except psycopg.OperationalError as error:
+            released = await self.ask(lambda connection: queue.release(connection, deliveries))
+        except AWAY as error:
             log.warning(
-                "could not release %d deliveries, their lease has to run out: %s",
+                "could not release %d deliveries: %s",
                 len(deliveries),
                 error,
-                extra={"action": "release-failed", "ids": _ids(deliveries)},
+                extra={"action": "release-failed", "ids": sorted(d.id for d in deliveries)},
             )
-            return 0
+            if again:
+                batch.returnable += deliveries
+            return
+        batch.tally.released += len(released)
         log.info(
             "released %d deliveries",
             len(released),
             extra={"action": "release", "ids": sorted(released)},
         )
-        return len(released)
 
     async def _settle(
         self, settlements: Sequence[Settlement], stop: asyncio.Event
     ) -> Sequence[Settled]:
         """Writes the outcomes, however often it takes; nothing is claimed meanwhile."""
+        if not settlements:
+            return []
         failures = 0
-        give_up_at: float | None = None
         while True:
             try:
-                async with self.connect() as connection:
-                    return await queue.settle(connection, settlements)
-            except psycopg.OperationalError as error:
+                return await self.ask(
+                    lambda connection: queue.settle(connection, settlements, holder=self.holder)
+                )
+            except psycopg.Error as error:
                 failures += 1
                 log.warning(
                     "could not settle %d deliveries, trying again: %s",
@@ -200,53 +280,22 @@ class Turn:
                     error,
                     extra={"action": "settle-failed", "failures": failures},
                 )
-                if stop.is_set():
-                    give_up_at = give_up_at or self._clock() + self.policy.send_timeout_s
-                    if self._clock() >= give_up_at:
-                        ids = [s.id for s in settlements]
-                        raise SettleAbandonedError(
-                            f"outcomes of {ids} are lost: {error}"
-                        ) from error
-            await asyncio.sleep(growing_pause(failures, first_s=0.1, most_s=5.0))
+                if self._leaving.is_set() or (
+                    stop.is_set() and self.clock() >= self._note_stop() + self.policy.stop_s
+                ):
+                    ids = sorted(one.id for one in settlements)
+                    raise SettleAbandonedError(f"outcomes of {ids} are lost: {error}") from error
+            with contextlib.suppress(TimeoutError):
+                pause = growing_pause(failures, first_s=0.1, most_s=5.0)
+                await asyncio.wait_for(self._leaving.wait(), pause)
 
-    @staticmethod
-    def _count(tally: Tally, settled: Sequence[Settled]) -> None:
-        for answer in settled:
-            extra: dict[str, object] = {
-                "delivery": answer.id,
-                "attempt": answer.attempt,
-                "current_attempt": answer.current_attempt,
-                "status": answer.status,
-            }
-            if answer.verdict is Verdict.REFUSED:
-                tally.refused += 1
-                log.warning(
-                    "refused a late write to delivery %d",
-                    answer.id,
-                    extra={"action": "refuse"} | extra,
-                )
-                continue
-            if answer.verdict is Verdict.LATE:
-                tally.late += 1
-                log.warning(
-                    "accepted that delivery %d was sent, late",
-                    answer.id,
-                    extra={"action": "late"} | extra,
-                )
-            match answer.status:
-                case Status.SENT:
-                    tally.sent += 1
-                case Status.PENDING:
-                    tally.retried += 1
-                case Status.FAILED:
-                    tally.failed += 1
-                case Status.DEAD:
-                    tally.dead += 1
-                case Status.PROCESSING | None:
-                    raise AssertionError(answer)
-        if settled:
-            log.info("settled %d deliveries", len(settled), extra={"action": "settle"})
+    def _note_stop(self) -> float:
+        """When it was first seen that this worker is to stop, on its clock."""
+        if self._stopped_at is None:
+            self._stopped_at = self.clock()
+        return self._stopped_at
 
-
-def _ids(deliveries: Sequence[Delivery]) -> list[int]:
-    return [delivery.id for delivery in deliveries]
+    async def ask(self, work: Callable[[queue.Connection], Awaitable[T]]) -> T:
+        """Asks the database something, and does not wait for its answer for ever."""
+        within_s = LEAVING_S if self._leaving.is_set() else self.policy.statement_s
+        return await bounded(self.connect, work, within_s=within_s)

@@ -9,9 +9,8 @@ import random
 import time
 from collections.abc import Callable
 
-import psycopg
-
 from . import presence, queue
+from .connect import AWAY
 from .housekeeping import housekeeping
 from .model import Tally
 from .policy import growing_pause
@@ -59,18 +58,18 @@ class Worker:
             try:
                 pause = await self._step(stop)
                 failures = 0
-            except psycopg.OperationalError as error:
+            except AWAY as error:
                 failures += 1
                 pause = growing_pause(failures, first_s=0.2, most_s=10.0)
                 log.warning("the database is away: %s", error, extra={"action": "database-away"})
             if pause:
                 await self._sleep(pause, stop)
+        holder = self._turn.holder
         try:
-            async with self._turn.connect() as connection:
-                await presence.depart(connection, holder=self._turn.holder)
-        except psycopg.OperationalError as error:
+            await self._turn.ask(lambda connection: presence.depart(connection, holder=holder))
+        except AWAY as error:
             log.warning("could not sign off: %s", error, extra={"action": "database-away"})
-        log.info("worker %s ends", self._turn.holder, extra={"action": "stop"})
+        log.info("worker %s ends", holder, extra={"action": "stop"})
         return self.done
 
     async def _step(self, stop: asyncio.Event) -> float:
@@ -78,19 +77,23 @@ class Worker:
         poll_s = self._turn.policy.poll_s
         now = self._clock()
         if self._kept_house_at is None or now - self._kept_house_at >= poll_s:
-            async with self._turn.connect() as connection:
-                await presence.beat(connection, holder=self._turn.holder, beat_s=poll_s)
-                await housekeeping(connection, self._retention)
+            await self._turn.ask(self._keep_house)
             self._kept_house_at = now
         self.done.reaped += await reap(self._turn)
         tally = await self._turn.take(stop)
         self.done.add(tally)
         if tally.claimed:
             return 0.0
-        async with self._turn.connect() as connection:
-            due_in = await queue.seconds_to_next(connection, self._turn.channels)
+        usable = self._turn.parking.usable()
+        due_in = await self._turn.ask(lambda connection: queue.seconds_to_next(connection, usable))
         poll = poll_s * (0.9 + 0.2 * self._chance())
-        return max(SHORTEST_SLEEP_S, poll if due_in is None else min(poll, due_in))
+        waits = [poll, due_in, self._turn.parking.over_in()]
+        return max(SHORTEST_SLEEP_S, min(wait for wait in waits if wait is not None))
+
+    async def _keep_house(self, connection: queue.Connection) -> None:
+        poll_s = self._turn.policy.poll_s
+        await presence.beat(connection, holder=self._turn.holder, beat_s=poll_s)
+        await housekeeping(connection, self._retention)
 
     async def _sleep(self, pause: float, stop: asyncio.Event) -> None:
         waits = [asyncio.create_task(stop.wait()), asyncio.create_task(self._wake.wait())]
@@ -105,8 +108,7 @@ class Worker:
 
 async def reap(turn: Turn) -> int:
     """Gives back what ran out, in one bounded statement, and says so in the log."""
-    async with turn.connect() as connection:
-        reaped = await queue.reap(connection)
+    reaped = await turn.ask(queue.reap)
     if reaped:
         log.warning(
             "reaped %d deliveries whose lease ran out",
@@ -114,26 +116,3 @@ async def reap(turn: Turn) -> int:
             extra={"action": "reap", "ids": [r.id for r in reaped]},
         )
     return len(reaped)
-
-
-async def listen(conninfo: str, wake: asyncio.Event) -> None:
-    """Sets `wake` at each notification, until cancelled. Needs a connection of its own.
-
-    A lost connection is opened again with growing pauses, and `wake` is set after that, since a
-    notification may have been missed.
-    """
-    failures = 0
-    while True:
-        try:
-            async with await psycopg.AsyncConnection.connect(
-                conninfo, autocommit=True
-            ) as connection:
-                await connection.execute(f"listen {queue.CHANNEL}".encode())
-                failures = 0
-                wake.set()
-                async for _ in connection.notifies():
-                    wake.set()
-        except psycopg.OperationalError as error:
-            log.warning("not listening: %s", error, extra={"action": "listen-failed"})
-        failures += 1
-        await asyncio.sleep(growing_pause(failures, first_s=0.5, most_s=30.0))
