@@ -8,7 +8,7 @@ SETUP := $(PYTHON) scripts/setup.py --for
 NPX := $(BIN)/python scripts/npm_program.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench site lock clean clean-data
+.PHONY: help run test check bench chaos site lock clean clean-data
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ bench: ## measure every claim about speed, each as a ratio within one run
 	@for file in bench/[a-z]*.py; do \
 		$(BIN)/python -m bench.$$(basename $$file .py) $(ARGS) || exit 1; \
 	done
+
+chaos: ## 10,000 deliveries and 200 faults, then every promise checked (ARGS="--seed 7" to repeat one)
+	@$(SETUP) test
+	@$(BIN)/python -m tests.chaos --deliveries 10000 --faults 200 $(ARGS)
 
 site: ## build the static site into site/ (any static server can serve it)
 	@$(SETUP) run

@@ -1,0 +1,72 @@
+"""What the worker and the producer of a chaos run share: their connections and their journal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from server.outbox import Connect
+from tests.chaos.figures import STALL_S, STATEMENT_S
+
+
+class Journal:
+    """Lines of JSON that are there to be read even if their writer is killed the moment after."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def write(self, what: str, **fields: object) -> None:
+        """Appends one line."""
+        line = json.dumps({"what": what, "at": time.time()} | fields) + "\n"
+        os.write(self._file, line.encode())
+
+
+def connector(conninfo: str, journal: Journal) -> Connect:
+    """Lends fresh connections. One that is lent for too long is cut: it may be half-open.
+
+    psycopg waits for an answer for ever, and neither the server's time-outs nor TCP's notice a
+    peer that acknowledges everything and says nothing.
+    """
+
+    @contextlib.asynccontextmanager
+    async def connect() -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        began = time.time()
+        connection = await psycopg.AsyncConnection.connect(
+            conninfo, autocommit=True, prepare_threshold=None, connect_timeout=2
+        )
+        # A duplicate, so that it is never the number of somebody else's socket by then.
+        wire = socket.socket(fileno=os.dup(connection.fileno()))
+        cut = asyncio.get_running_loop().call_later(STATEMENT_S, _shut, wire)
+        try:
+            yield connection
+        finally:
+            cut.cancel()
+            wire.close()
+            await connection.close()
+            if time.time() - began > STALL_S:
+                journal.write("stall", since=began)
+
+    return connect
+
+
+def _shut(wire: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        wire.shutdown(socket.SHUT_RDWR)
+
+
+async def note_stalls(journal: Journal) -> None:
+    """Notes whenever this process did not get to run for a while, until cancelled."""
+    while True:
+        before = time.time()
+        await asyncio.sleep(STALL_S / 3)
+        if time.time() - before > STALL_S:
+            journal.write("stall", since=before)

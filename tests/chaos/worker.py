@@ -1,0 +1,95 @@
+"""A worker of the chaos run, as a process: the outbox and a channel that calls the receiver.
+
+`python -m tests.chaos.worker '{"conninfo": …, "port": …, "holder": …, "journal": …, "weak": …}'`
+runs one; with `"patient": true` its lease is long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+from server.outbox import Delivery, Policy, Refused, Turn, Worker, listen, queue
+from tests.chaos.figures import CHANNEL, PATIENT, POLICY, channel_policy
+from tests.chaos.programs import Journal, connector, note_stalls
+
+FENCE = b"and f.attempts = i.attempt\n       and (f.status"
+
+
+class Caller:
+    """The channel: one HTTP call a delivery, with its id, its attempt and who calls."""
+
+    def __init__(self, port: int, holder: str, policy: Policy) -> None:
+        self.policy = channel_policy(policy)
+        self._port = port
+        self._holder = holder
+
+    async def send(self, delivery: Delivery) -> str | None:
+        """Returns at 200. Raises Refused at 410 and RuntimeError at any other answer."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        try:
+            body = json.dumps(delivery.payload, sort_keys=True).encode()
+            head = (
+                "POST / HTTP/1.0\r\n"
+                f"Delivery-Id: {delivery.id}\r\nDelivery-Attempt: {delivery.attempt}\r\n"
+                f"Delivery-Holder: {self._holder}\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
+            writer.write(head.encode() + body)
+            await writer.drain()
+            status = (await reader.readline()).split()[1:2]
+        finally:
+            writer.close()
+        if status == [b"410"]:
+            raise Refused("the receiver answered 410")
+        if status != [b"200"]:
+            raise RuntimeError(f"the receiver answered {status}")
+        return f"{delivery.id}/{delivery.attempt}"
+
+
+def weaken_the_fence() -> None:
+    """Lets outcomes be written by id and status only, whatever attempt they belong to."""
+    read = queue.statement
+
+    def weak(name: str) -> bytes:
+        return read(name).replace(FENCE, FENCE.replace(b"f.attempts = i.attempt", b"true"))
+
+    if weak("settle") == read("settle"):
+        raise RuntimeError("settle.sql has changed: its fence was not found")
+    queue.statement = weak  # type: ignore[assignment]
+
+
+async def main(conninfo: str, port: int, holder: str, journal: Journal, policy: Policy) -> None:
+    """Works until SIGTERM."""
+    stop, wake = asyncio.Event(), asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    channels = {CHANNEL: Caller(port, holder, policy)}
+    turn = Turn(connector(conninfo, journal), channels, policy, holder=holder)
+    beside = [
+        asyncio.create_task(listen(conninfo, wake)),
+        asyncio.create_task(note_stalls(journal)),
+    ]
+    journal.write("start")
+    try:
+        await Worker(turn, wake=wake).run(stop)
+    finally:
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    if given["weak"]:
+        weaken_the_fence()
+    asyncio.run(
+        main(
+            given["conninfo"],
+            given["port"],
+            given["holder"],
+            Journal(Path(given["journal"])),
+            PATIENT if given.get("patient") else POLICY,
+        )
+    )
