@@ -31,6 +31,17 @@ from server.settings import Settings
 from server.single_flight import SingleFlight
 from server.site import site
 
+RESOURCES = (
+    health,
+    queue,
+    depth_history,
+    queue_drain,
+    deliveries,
+    operator,
+    channels,
+    metrics,
+)
+
 
 def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None = None) -> FastAPI:
     """The API alone. It starts without its database and answers 503 until that is there.
@@ -67,17 +78,9 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
     app.state.stop = stop or asyncio.Event()
     app.state.draining = asyncio.Lock()
     problems.install(app)
-    for resource in (
-        health,
-        queue,
-        depth_history,
-        queue_drain,
-        deliveries,
-        operator,
-        channels,
-        metrics,
-    ):
+    for resource in RESOURCES:
         app.include_router(resource.router)
+    app.state.routes = [route for resource in RESOURCES for route in resource.router.routes]
     _describe_problems(app)
     return app
 

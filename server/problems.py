@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match, Route
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +117,19 @@ async def _http(request: Request, error: Exception) -> Response:
     detail = error.detail
     if detail == HTTPStatus(error.status_code).phrase:
         detail = _sentence(request, error.status_code)
-    return problem_response(error.status_code, detail, headers=error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_allowed(request))
+    return problem_response(error.status_code, detail, headers=headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    """Every method that some route takes at this path, not only the first route's."""
+    methods: set[str] = set()
+    for route in request.app.state.routes:
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
+            methods |= route.methods or set()
+    return sorted(methods)
 
 
 def _sentence(request: Request, status: int) -> str:

@@ -31,7 +31,7 @@ async def test_nothing_there(client):
 async def test_wrong_method(client):
     """405 says which methods there are."""
     response, problem = await _problem(client, "PUT", "/api/deliveries", 405)
-    assert response.headers["allow"] == "POST"
+    assert response.headers["allow"] == "GET, POST"
     assert "PUT" in problem["detail"]
 
 
