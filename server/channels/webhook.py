@@ -36,7 +36,8 @@ LAST_PORT = 65535
 
 MOST_READ = 2048
 MOST_SAID = 200
-"""Bytes that are read of an answer, and characters that are kept of it. Of a yes nothing is."""
+LONGEST_READ_S = 2.0
+"""How much of an answer is read, for how long, and how many characters are kept. Of a yes none."""
 
 
 async def resolve(host: str, port: int) -> list[Address]:
@@ -206,9 +207,9 @@ class WebhookChannel:
 
     async def _excerpt(self, response: httpx.Response) -> str:
         """The beginning of an answer in one line. What cannot be had soon is left out."""
-        read = b""
+        read = bytearray()
         try:
-            async with asyncio.timeout(self._timeout_s / 10):
+            async with asyncio.timeout(min(LONGEST_READ_S, self._timeout_s / 10)):
                 async for chunk in response.aiter_raw():
                     read += chunk
                     if len(read) >= MOST_READ:

@@ -300,7 +300,7 @@ async def test_a_server_that_does_not_say_goodbye_has_taken_the_mail():
         await asyncio.Event().wait()
 
     async with raw_server(talk) as port:
-        assert await channel(port, timeout_s=0.5).send(DELIVERY) == "250 mine now"
+        assert await channel(port, timeout_s=10_000).send(DELIVERY) == "250 mine now"
 
 
 async def test_no_server_is_a_channel_that_is_down():
