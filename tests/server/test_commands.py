@@ -18,13 +18,18 @@ from server.settings import Settings, load_settings
 from tests.server.conftest import listening
 from tests.server.program import Program, run
 
-COMMANDS = ["serve", "work", "drain", "depth", "enqueue", "migrate", "histogram"]
+COMMANDS = ["serve", "work", "drain", "depth", "purge", "enqueue", "migrate", "histogram"]
+GROUPS = {
+    "deliveries": ["list", "show", "retry", "cancel"],
+    "channels": ["list", "pause", "resume"],
+}
+IN_GROUPS = [f"{group} {command}" for group, commands in GROUPS.items() for command in commands]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS + IN_GROUPS)
 def test_help_has_examples(command):
     """Each on a line of its own, and each calls the command."""
-    result = CliRunner().invoke(app, [command, "--help"])
+    result = CliRunner().invoke(app, [*command.split(), "--help"])
     assert result.exit_code == 0
     examples = re.split("Options:|Arguments:", result.output.split("Examples:")[1])[0]
     lines = [line.strip() for line in examples.splitlines() if line.strip()]
@@ -36,7 +41,11 @@ def test_every_command_is_listed():
     """And no others."""
     result = CliRunner().invoke(app, ["--help"])
     listed = re.findall(r"^  (\w+)  ", result.output.split("Commands:")[1], flags=re.MULTILINE)
-    assert sorted(listed) == sorted(COMMANDS)
+    assert sorted(listed) == sorted([*COMMANDS, *GROUPS])
+    for group, commands in GROUPS.items():
+        result = CliRunner().invoke(app, [group, "--help"])
+        listed = re.findall(r"^  (\w+)  ", result.output.split("Commands:")[1], flags=re.MULTILINE)
+        assert sorted(listed) == sorted(commands)
 
 
 def test_a_lease_that_a_send_can_outlive_is_refused_at_start():
