@@ -17,7 +17,7 @@ from server.api.queue_depth import QueueDepth
 from server.commands import channels, deliveries
 from server.database import bring_up_to_date, database
 from server.errors import WorkersError
-from server.outbox import Depth, NewDelivery, Purged, Retention, Status
+from server.outbox import Depth, NewDelivery, Phase, Purged, Retention, Status
 from server.terminal import DataDir, print_json, said_clearly, settings_for
 
 STILL_DUE = 3
@@ -232,18 +232,27 @@ def enqueue(
 
 
 @app.command()
-def migrate(data_dir: DataDir = None) -> None:
-    """Bring the database's schema up to date. The other commands do so by themselves.
+def migrate(
+    phase: Annotated[
+        Phase, typer.Option(help="What to apply: all, or only what older code can run with.")
+    ] = Phase.ALL,
+    data_dir: DataDir = None,
+) -> None:
+    """Bring the database's schema up to date.
+
+    The other commands apply by themselves what is safe while older code still runs. What has to
+    wait until no older code runs is applied only by this command.
 
     \b
     Examples:
-      workers migrate
+      workers migrate --phase before       # before a deployment, beside the running version
+      workers migrate                      # after it
       DATABASE_URL=postgresql:///mine workers migrate
     """
     with said_clearly():
         settings = settings_for(data_dir=data_dir, quiet=True)
         with database(settings) as conninfo:
-            applied = asyncio.run(bring_up_to_date(conninfo))
+            applied = asyncio.run(bring_up_to_date(conninfo, phase))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "nothing to do")
 
 

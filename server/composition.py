@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from server import channels
-from server.channels import ChannelClass
+from server.channels import ChannelClass, Fault
 from server.channels.email import EmailChannel
 from server.channels.page import PageChannel
 from server.channels.webhook import WebhookChannel
@@ -22,21 +22,24 @@ CHANNELS: Sequence[ChannelClass] = (
 )
 
 
-def check_payload(channel: str, recipient: str, payload: Mapping[str, Any]) -> None:
-    """Raises channels.UnsendableError, naming the fields, for what no channel here could send."""
-    channels.check_payload(CHANNELS, channel, recipient, payload)
+def check_payload(channel: str, recipient: str, payload: Mapping[str, Any]) -> list[Fault]:
+    """Why no channel of this name could ever send this, each field by its name."""
+    return channels.check_payload(CHANNELS, channel, recipient, payload)
 
 
-def new_turn(pool: Pool, settings: Settings, meter: Meter) -> Turn:
+def new_turn(own: Pool, for_channels: Pool, settings: Settings, meter: Meter) -> Turn:
     """A worker's turn under a name of its own, with every channel that the settings set up.
 
     Deliveries for a channel that is not set up here wait for a worker that has it. `meter` counts
-    what the channels answer.
+    what the channels answer. `own` is for the queue's statements, `for_channels` for what channels
+    do in the database.
     """
-    made = {known.name: known.from_settings(settings, pool.connection) for known in CHANNELS}
+    made = {
+        known.name: known.from_settings(settings, for_channels.connection) for known in CHANNELS
+    }
     ready: dict[str, Channel] = {
         name: MeteredChannel(name, channel, meter)
         for name, channel in made.items()
         if channel is not None
     }
-    return Turn(pool.connection, ready, settings.policy(), holder=new_holder())
+    return Turn(own.connection, ready, settings.policy(), holder=new_holder())

@@ -12,8 +12,12 @@ from psycopg_pool import AsyncConnectionPool
 
 from server.embedded import embedded_postgres
 from server.errors import DatabaseError
-from server.outbox import MigrationError, migrate
+from server.outbox import MigrationError, Phase, migrate
+from server.outbox.connect import answered, sturdy
 from server.settings import Settings
+
+CHECK_S = 3.0
+"""How long a connection of a pool may take to show that it lives."""
 
 Pool = AsyncConnectionPool[AsyncConnection[Any]]
 
@@ -28,14 +32,15 @@ def database(settings: Settings) -> Iterator[str]:
         yield conninfo
 
 
-async def bring_up_to_date(conninfo: str) -> list[str]:
+async def bring_up_to_date(conninfo: str, phase: Phase = Phase.BEFORE) -> list[str]:
     """Applies the migrations that are missing and returns their names.
 
-    Raises DatabaseError when the database cannot be reached or does not fit.
+    What has to wait until no older code runs is left out, unless `phase` says otherwise. Raises
+    DatabaseError when the database cannot be reached or does not fit.
     """
     try:
         async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
-            return [f"{m.number:04d}_{m.name}" for m in await migrate(connection)]
+            return [f"{m.number:04d}_{m.name}" for m in await migrate(connection, phase)]
     except psycopg.OperationalError as error:
         raise DatabaseError(
             f"the database cannot be reached: {str(error).strip()}",
@@ -52,22 +57,24 @@ def new_pool(conninfo: str, *, most: int = 4, wait_s: float = 3.0) -> Pool:
     psycopg.OperationalError is raised, so that nothing hangs on a database that is away.
     """
     return AsyncConnectionPool(
-        conninfo,
+        sturdy(conninfo),
         open=False,
         min_size=1,
         max_size=most,
         timeout=wait_s,
-        check=AsyncConnectionPool.check_connection,
+        check=_check,
         kwargs={
             "autocommit": True,
             "prepare_threshold": None,
-            "connect_timeout": 5,
-            "keepalives_idle": 15,
-            "keepalives_interval": 5,
-            "keepalives_count": 3,
             "options": "-c statement_timeout=15000 -c lock_timeout=10000",
         },
     )
+
+
+async def _check(connection: AsyncConnection[Any]) -> None:
+    """Raises psycopg.OperationalError for a connection that is dead, or only seems to live."""
+    checked = AsyncConnectionPool.check_connection(connection)
+    await answered(connection, checked, within_s=CHECK_S)
 
 
 @contextlib.asynccontextmanager

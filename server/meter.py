@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import psycopg
 
-from server.database import Pool
 from server.outbox import (
     ChannelDown,
+    Connect,
     Counter,
     Delivery,
     Refused,
@@ -79,14 +79,14 @@ class Meter:
             await asyncio.sleep(LAG_EVERY_S)
             self.time(LAG_S, "worker", max(0.0, clock() - due))
 
-    async def save(self, pool: Pool) -> None:
+    async def save(self, connect: Connect) -> None:
         """Adds what was counted to the database; what cannot be added is kept for the next time.
 
         A counter may come out too high by what a lost reply made us add again, never too low.
         """
         counts, self._counts = self._counts, {}
         try:
-            async with pool.connection() as connection:
+            async with connect() as connection:
                 await add_counts(connection, counts)
         except psycopg.OperationalError as error:
             for counter, value in counts.items():
@@ -95,12 +95,12 @@ class Meter:
                 "could not save the counters: %s", error, extra={"action": "counters-failed"}
             )
 
-    async def keep(self, pool: Pool, done: Tally, *, every_s: float) -> None:
+    async def keep(self, connect: Connect, done: Tally, *, every_s: float) -> None:
         """Saves again and again, until cancelled."""
         while True:
             await asyncio.sleep(every_s)
             self.tally(done)
-            await self.save(pool)
+            await self.save(connect)
 
 
 class MeteredChannel:

@@ -68,6 +68,22 @@ class Settings(BaseSettings):
     send_timeout_s: float = Field(10.0, gt=0, description="how long a send may take")
     send_margin_s: float = Field(30.0, gt=0, description="what a lease must cover beyond a send")
     poll_s: float = Field(5.0, gt=0, description="longest sleep of an idle worker")
+    stop_s: float = Field(
+        20.0, gt=0, description="how long a worker that was told to stop finishes what it has begun"
+    )
+    statement_s: float = Field(
+        20.0, gt=0, description="how long a worker waits for the database's answer; not scaled"
+    )
+    breaker_failures: int = Field(
+        5, ge=1, le=1000, description="failures in a row after which a channel is parked"
+    )
+    breaker_pause_s: float = Field(
+        30.0, gt=0, description="for how long at first; it doubles while the channel's probes fail"
+    )
+    breaker_most_s: float = Field(1800.0, gt=0, description="and for how long at most")
+    retry_after_most_s: float = Field(
+        86_400.0, gt=0, description="longest pause that a receiver may ask for"
+    )
     page_send_s: float = Field(0.05, ge=0, description="how long the channel 'page' takes to send")
     email_host: str | None = Field(
         None, min_length=1, description="SMTP server; without it there is no channel 'email'"
@@ -178,6 +194,12 @@ class Settings(BaseSettings):
             send_timeout_s=self.send_timeout_s,
             send_margin_s=self.send_margin_s,
             poll_s=self.poll_s,
+            breaker_failures=self.breaker_failures,
+            breaker_pause_s=self.breaker_pause_s,
+            breaker_most_s=self.breaker_most_s,
+            retry_after_most_s=self.retry_after_most_s,
+            stop_s=self.stop_s,
+            statement_s=self.statement_s,
         ).scaled(self.time_scale)
 
     def retention(self) -> Retention:

@@ -27,7 +27,7 @@ class WorkerProcess:
 
     def __init__(self, settings: Settings, conninfo: str) -> None:
         policy = settings.policy()
-        self._grace_s = policy.send_timeout_s * 2 + 5
+        self._grace_s = policy.stop_s + 10
         self._environment = {**os.environ, "DATABASE_URL": conninfo}
         self._process: asyncio.subprocess.Process | None = None
 

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 
 from server.composition import new_turn
 from server.database import bring_up_to_date, open_pool
 from server.meter import Meter
-from server.outbox import DrainReport, Tally, Worker, drain, listen
+from server.outbox import DrainReport, Tally, Turn, Worker, drain, keeping_leases, listen
 from server.settings import Settings
 from server.signals import closed_stdin, stop_on_signal
 
 
 async def work(settings: Settings, conninfo: str, *, until_stdin_closes: bool = False) -> Tally:
-    """Works until SIGINT or SIGTERM (or until stdin closes), finishes what it has started, ends."""
+    """Works until SIGINT or SIGTERM (or until stdin closes), finishes what it has started, ends.
+
+    A second signal does not wait for sends that are under way: they are left to their leases.
+    """
     await bring_up_to_date(conninfo)
     wake = asyncio.Event()
     meter = Meter()
-    async with stop_on_signal() as stop, open_pool(conninfo) as pool:
-        turn = new_turn(pool, settings, meter)
+    async with _turning(settings, conninfo, meter) as turn, stop_on_signal(turn.leave) as stop:
         worker = Worker(turn, wake=wake, retention=settings.retention())
         beside = [
             asyncio.create_task(listen(conninfo, wake)),
             asyncio.create_task(meter.watch_loop()),
-            asyncio.create_task(meter.keep(pool, worker.done, every_s=turn.policy.poll_s)),
+            asyncio.create_task(meter.keep(turn.connect, worker.done, every_s=turn.policy.poll_s)),
         ]
         if until_stdin_closes:
             beside.append(asyncio.create_task(closed_stdin(stop)))
@@ -35,7 +39,7 @@ async def work(settings: Settings, conninfo: str, *, until_stdin_closes: bool = 
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
             meter.tally(worker.done)
-            await meter.save(pool)
+            await meter.save(turn.connect)
 
 
 async def drain_once(settings: Settings, conninfo: str, *, max_s: float | None) -> DrainReport:
@@ -50,10 +54,22 @@ async def drain_until(
 ) -> DrainReport:
     """Delivers what is due over connections of its own, until `stop` is set at the latest."""
     meter = Meter()
-    async with open_pool(conninfo) as pool:
+    async with _turning(settings, conninfo, meter) as turn:
         with meter.timing_statements():
-            turn = new_turn(pool, settings, meter)
             report = await drain(turn, stop, max_s=max_s, retention=settings.retention())
         meter.tally(report.done)
-        await meter.save(pool)
+        await meter.save(turn.connect)
     return report
+
+
+@contextlib.asynccontextmanager
+async def _turning(settings: Settings, conninfo: str, meter: Meter) -> AsyncIterator[Turn]:
+    """Lends a turn whose leases are extended as long as it lives.
+
+    It has connections of its own: what its channels do with theirs must not keep it from settling
+    or handing back.
+    """
+    async with open_pool(conninfo, most=3) as own, open_pool(conninfo) as for_channels:
+        turn = new_turn(own, for_channels, settings, meter)
+        async with keeping_leases(conninfo, turn):
+            yield turn

@@ -24,7 +24,7 @@ from .errors import (
 from .history import Sample, depth_history, sample_depth
 from .housekeeping import housekeeping
 from .keeper import keeping_leases
-from .migrate import migrate
+from .migrate import Phase, migrate
 from .model import (
     ChannelWaiting,
     Delivery,
@@ -85,6 +85,7 @@ __all__ = [
     "NewDelivery",
     "OutboxError",
     "PayloadTooLargeError",
+    "Phase",
     "Policy",
     "Purged",
     "Refused",

@@ -1,10 +1,15 @@
-"""Brings the schema up to date from the numbered files in migrations/."""
+"""Brings the schema up to date from the numbered files in migrations/.
+
+A file `0007_name.sql` is applied before the code that needs it is deployed, so it must not disturb
+the code that still runs. A file `0007_name.after.sql` takes away what only older code needs.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from psycopg import AsyncConnection
@@ -13,17 +18,26 @@ from psycopg.rows import TupleRow
 from .errors import MigrationError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+AFTER = ".after"
 LOCK = 0x6F7574626F78  # "outbox": any number will do, as long as every runner uses the same
 log = logging.getLogger(__name__)
 
 
+class Phase(StrEnum):
+    """When migrations are applied: before a deployment, or also what has to wait for its end."""
+
+    BEFORE = "before"
+    ALL = "all"
+
+
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One numbered file, and the sum of its text."""
+    """One numbered file, and the sum of its text. `after`: not while older code still runs."""
 
     number: int
     name: str
     text: str
+    after: bool = False
 
     @property
     def digest(self) -> str:
@@ -36,16 +50,21 @@ def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
     found = []
     for path in sorted(folder.glob("*.sql")):
         number, _, name = path.stem.partition("_")
-        found.append(Migration(int(number), name, path.read_text(encoding="utf-8")))
+        after = name.endswith(AFTER)
+        text = path.read_text(encoding="utf-8")
+        found.append(Migration(int(number), name.removesuffix(AFTER), text, after))
     if [m.number for m in found] != list(range(1, len(found) + 1)):
         raise MigrationError(f"migrations in {folder} are not numbered 1, 2, 3, … without a gap")
     return found
 
 
 async def migrate(
-    connection: AsyncConnection[TupleRow], folder: Path = MIGRATIONS
+    connection: AsyncConnection[TupleRow], phase: Phase = Phase.ALL, folder: Path = MIGRATIONS
 ) -> list[Migration]:
     """Applies what is missing, all of it or nothing, and returns what it applied.
+
+    Phase.BEFORE leaves out the migrations at the end that have to wait until no older code runs;
+    one that others build upon is from an earlier release, and is applied.
 
     Runners that start at the same time wait for one another and find nothing left to do. Raises
     MigrationError when the database has a migration that is not here, or another text of one.
@@ -63,7 +82,7 @@ async def migrate(
         cursor = await connection.execute("select number, digest from notifications.migrations")
         present = {int(number): str(digest) for number, digest in await cursor.fetchall()}
         _refuse_strangers(present, wanted)
-        for migration in wanted:
+        for migration in _due(wanted, phase):
             if migration.number in present:
                 continue
             await connection.execute(migration.text.encode())
@@ -79,6 +98,11 @@ async def migrate(
             )
             applied_now.append(migration)
     return applied_now
+
+
+def _due(wanted: list[Migration], phase: Phase) -> list[Migration]:
+    last = max((m.number for m in wanted if not m.after), default=0)
+    return wanted if phase is Phase.ALL else [m for m in wanted if m.number <= last]
 
 
 def _refuse_strangers(present: dict[int, str], wanted: list[Migration]) -> None:

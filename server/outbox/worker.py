@@ -43,7 +43,8 @@ class Worker:
         self._retention = retention
         self._chance = chance
         self._clock = clock
-        self._kept_house_at: float | None = None
+        self._beat_at: float | None = None
+        self._housekeeping: asyncio.Task[None] | None = None
         self.done = Tally()
 
     async def run(self, stop: asyncio.Event) -> Tally:
@@ -64,6 +65,7 @@ class Worker:
                 log.warning("the database is away: %s", error, extra={"action": "database-away"})
             if pause:
                 await self._sleep(pause, stop)
+        await self._end_housekeeping()
         holder = self._turn.holder
         try:
             await self._turn.ask(lambda connection: presence.depart(connection, holder=holder))
@@ -76,9 +78,13 @@ class Worker:
         """One turn with the housekeeping before it; returns for how long to sleep, in seconds."""
         poll_s = self._turn.policy.poll_s
         now = self._clock()
-        if self._kept_house_at is None or now - self._kept_house_at >= poll_s:
-            await self._turn.ask(self._keep_house)
-            self._kept_house_at = now
+        if self._beat_at is None or now - self._beat_at >= poll_s:
+            holder = self._turn.holder
+            await self._turn.ask(
+                lambda connection: presence.beat(connection, holder=holder, beat_s=poll_s)
+            )
+            self._beat_at = now
+            await self._start_housekeeping()
         self.done.reaped += await reap(self._turn)
         tally = await self._turn.take(stop)
         self.done.add(tally)
@@ -90,10 +96,24 @@ class Worker:
         waits = [poll, due_in, self._turn.parking.over_in()]
         return max(SHORTEST_SLEEP_S, min(wait for wait in waits if wait is not None))
 
-    async def _keep_house(self, connection: queue.Connection) -> None:
-        poll_s = self._turn.policy.poll_s
-        await presence.beat(connection, holder=self._turn.holder, beat_s=poll_s)
-        await housekeeping(connection, self._retention)
+    async def _start_housekeeping(self) -> None:
+        """Lets the housekeeping run beside the turns: nothing that it waits for delays a send."""
+        if self._housekeeping is None or self._housekeeping.done():
+            await self._end_housekeeping()
+            self._housekeeping = asyncio.create_task(self._keep_house())
+
+    async def _end_housekeeping(self) -> None:
+        """Ends it if it still runs. Raises what it raised, unless the database was away."""
+        if self._housekeeping is not None:
+            self._housekeeping.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._housekeeping
+
+    async def _keep_house(self) -> None:
+        try:
+            await self._turn.ask(lambda connection: housekeeping(connection, self._retention))
+        except AWAY as error:
+            log.warning("housekeeping failed: %s", error, extra={"action": "housekeeping-failed"})
 
     async def _sleep(self, pause: float, stop: asyncio.Event) -> None:
         waits = [asyncio.create_task(stop.wait()), asyncio.create_task(self._wake.wait())]

@@ -49,7 +49,7 @@ async def test_an_edited_migration_is_refused(connection, tmp_path):
     shutil.copytree(MIGRATIONS, tmp_path / "m")
     (tmp_path / "m" / "0001_deliveries.sql").write_text("select 1;")
     with pytest.raises(MigrationError, match=r"migration 1 .* another text"):
-        await migrate(connection, tmp_path / "m")
+        await migrate(connection, folder=tmp_path / "m")
 
 
 async def test_a_newer_database_is_refused(connection, tmp_path):
@@ -57,7 +57,7 @@ async def test_a_newer_database_is_refused(connection, tmp_path):
     (tmp_path / "m").mkdir()
     shutil.copy(MIGRATIONS / "0001_deliveries.sql", tmp_path / "m")
     with pytest.raises(MigrationError, match="migration 2, which this version does not know"):
-        await migrate(connection, tmp_path / "m")
+        await migrate(connection, folder=tmp_path / "m")
 
 
 async def test_a_failing_migration_leaves_nothing(empty_database, tmp_path):
@@ -67,7 +67,7 @@ async def test_a_failing_migration_leaves_nothing(empty_database, tmp_path):
     (tmp_path / "m" / f"{number:04d}_broken.sql").write_text("create table a (b nonsense);")
     async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as connection:
         with pytest.raises(psycopg.errors.UndefinedObject):
-            await migrate(connection, tmp_path / "m")
+            await migrate(connection, folder=tmp_path / "m")
         cursor = await connection.execute("select to_regclass('notifications.migrations')")
         assert await cursor.fetchone() == (None,)
 

@@ -46,8 +46,9 @@ async def _until_sending(connect, count: int) -> None:
     async with connect() as connection, asyncio.timeout(60):
         while True:
             cursor = await connection.execute(
-                "select count(*) from pg_locks where not granted"
-                " and database = (select oid from pg_database where datname = current_database())"
+                "select count(*) from pg_stat_activity where datname = current_database()"
+                " and wait_event_type = 'Lock'"
+                " and query like 'insert into notifications.page_messages%'"
             )
             if await cursor.fetchone() == (count,):
                 return
