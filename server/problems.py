@@ -15,6 +15,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 
+from server.outbox import InvalidDeliveryError
+
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
@@ -108,6 +110,7 @@ def install(app: FastAPI) -> None:
     """Makes every error of the application a problem."""
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(InvalidDeliveryError, _unfit)
     app.add_exception_handler(psycopg.OperationalError, _database_away)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -154,6 +157,16 @@ async def _invalid(_request: Request, error: Exception) -> Response:
     fields = ", ".join(sorted({fault.field for fault in faults}))
     return problem_response(
         HTTPStatus.UNPROCESSABLE_ENTITY, f"The request does not fit: {fields}.", errors=faults
+    )
+
+
+async def _unfit(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, InvalidDeliveryError)  # noqa: S101 - registered for this class only
+    fault = FieldProblem(field=f"body.{error.field}", message=error.reason)
+    return problem_response(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        f"The request does not fit: {fault.field}.",
+        errors=[fault],
     )
 
 

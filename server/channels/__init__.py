@@ -29,14 +29,6 @@ class Fault:
         return f"{self.field}: {self.message}"
 
 
-class UnsendableError(Exception):
-    """A delivery that its channel could never send. `faults` names each field at fault."""
-
-    def __init__(self, faults: Sequence[Fault]) -> None:
-        super().__init__("; ".join(map(str, faults)))
-        self.faults = tuple(faults)
-
-
 class ChannelClass(Protocol):
     """What the class of a channel offers before there is a channel."""
 
@@ -51,15 +43,13 @@ class ChannelClass(Protocol):
 
 def check_payload(
     classes: Sequence[ChannelClass], channel: str, recipient: str, payload: Mapping[str, Any]
-) -> None:
-    """Raises UnsendableError, naming the fields, unless the channel can try to send it."""
+) -> list[Fault]:
+    """Why no receiver of this channel could ever take this; empty if it can be tried."""
     for known in classes:
         if known.name == channel:
-            if faults := known.faults(recipient, payload):
-                raise UnsendableError(faults)
-            return
+            return known.faults(recipient, payload)
     names = ", ".join(sorted(known.name for known in classes))
-    raise UnsendableError([Fault("channel", f"must be one of {names}")])
+    return [Fault("channel", f"must be one of {names}")]
 
 
 def payload_faults(model: type[BaseModel], payload: Mapping[str, Any]) -> list[Fault]:
