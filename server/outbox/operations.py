@@ -91,7 +91,8 @@ async def retry(connection: Connection, numbers: Sequence[int], *, more: int = 1
 
     Returns the ids of those that had ended so; the others are left as they are.
     """
-    return await _move(connection, "retry", {"ids": list(numbers), "more": more}, wake=True)
+    moved = await _move(connection, "retry", {"ids": list(numbers), "more": more})
+    return await _woken(connection, moved)
 
 
 async def retry_matching(  # noqa: PLR0913 - a filter has a field for each thing it asks
@@ -121,7 +122,7 @@ async def retry_matching(  # noqa: PLR0913 - a filter has a field for each thing
         "limit": min(limit, MOST_AT_ONCE),
         "more": more,
     }
-    return await _move(connection, "retry_matching", parameters, wake=True)
+    return await _woken(connection, await _move(connection, "retry_matching", parameters))
 
 
 async def cancel(connection: Connection, numbers: Sequence[int]) -> list[int]:
@@ -129,21 +130,22 @@ async def cancel(connection: Connection, numbers: Sequence[int]) -> list[int]:
 
     What a worker holds at this moment is left alone: it may be sent already.
     """
-    return await _move(connection, "cancel", {"ids": list(numbers)}, wake=False)
+    moved = await _move(connection, "cancel", {"ids": list(numbers)})
+    if moved:
+        log.info("cancelled %d deliveries", len(moved), extra={"action": "cancel", "ids": moved})
+    return moved
 
 
-async def _move(
-    connection: Connection, name: str, parameters: dict[str, object], *, wake: bool
-) -> list[int]:
-    async with connection.cursor() as opened:
-        await opened.execute(statement(name), parameters)
-        ids = sorted(int(number) for (number,) in await opened.fetchall())
-        if ids and wake:
-            await opened.execute(statement("wake"))
-    if ids:
-        action = "cancel" if name == "cancel" else "retry"
-        log.info("%s: %d deliveries", action, len(ids), extra={"action": action, "ids": ids})
-    return ids
+async def _move(connection: Connection, name: str, parameters: dict[str, object]) -> list[int]:
+    cursor = await connection.execute(statement(name), parameters)
+    return sorted(int(number) for (number,) in await cursor.fetchall())
+
+
+async def _woken(connection: Connection, moved: list[int]) -> list[int]:
+    if moved:
+        await connection.execute(statement("wake"))
+        log.info("retry %d deliveries", len(moved), extra={"action": "retry", "ids": moved})
+    return moved
 
 
 async def pause_channel(connection: Connection, channel: str, *, reason: str | None = None) -> None:
