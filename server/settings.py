@@ -99,7 +99,7 @@ class Settings(BaseSettings):
     email_sender: str | None = Field(
         None, description="sender of every mail, as ada@example.org or Ada <ada@example.org>"
     )
-    email_timeout_s: float = Field(60.0, gt=0, description="how long handing a mail over may take")
+    email_timeout_s: float = Field(30.0, gt=0, description="how long handing a mail over may take")
     email_concurrency: int = Field(
         4, ge=1, le=1000, description="mails that one worker hands over side by side"
     )
@@ -108,7 +108,7 @@ class Settings(BaseSettings):
         description="secrets to sign webhooks with, whsec_… and comma-separated, each signs; "
         "HOST=whsec_… is for that host only; without any there is no channel 'webhook'",
     )
-    webhook_timeout_s: float = Field(20.0, gt=0, description="how long a webhook may take")
+    webhook_timeout_s: float = Field(15.0, gt=0, description="how long a webhook may take")
     webhook_concurrency: int = Field(
         10, ge=1, le=1000, description="webhooks that one worker sends side by side"
     )

@@ -54,7 +54,7 @@ class EmailChannel:
     name = "email"
 
     def __init__(
-        self, server: MailServer, *, timeout_s: float = 60.0, concurrency: int = 4
+        self, server: MailServer, *, timeout_s: float = 30.0, concurrency: int = 4
     ) -> None:
         self._server = server
         self._sender = sender_of(server.sender)

@@ -68,7 +68,7 @@ class WebhookChannel:
         self,
         secrets: SigningSecrets,
         *,
-        timeout_s: float = 20.0,
+        timeout_s: float = 15.0,
         concurrency: int = 10,
         allow_private: bool = False,
         allow_http: bool = False,

@@ -8,6 +8,8 @@ from server.channels.signature import parse_secrets
 from server.composition import CHANNELS, check_payload
 from server.database import new_pool
 from server.errors import SettingsError
+from server.outbox import Policy
+from server.outbox.policy import affordable
 from server.settings import Settings, load_settings
 from tests.server.conftest import NOWHERE
 
@@ -50,8 +52,18 @@ def test_every_channel_scales_its_time_out():
         email_sender="a@example.org",
         time_scale=0.1,
     )
-    assert channels["webhook"].policy.send_timeout_s == pytest.approx(20 * 1.25 * 0.1)
-    assert channels["email"].policy.send_timeout_s == pytest.approx(60 * 1.25 * 0.1)
+    assert channels["webhook"].policy.send_timeout_s == pytest.approx(15 * 1.25 * 0.1)
+    assert channels["email"].policy.send_timeout_s == pytest.approx(30 * 1.25 * 0.1)
+
+
+def test_every_channel_fits_into_a_drain_of_fifty_seconds():
+    """That is how long a platform's cron lets one run, and a send must fit into it."""
+    channels = set_up(
+        webhook_secrets=FIRST, email_host="mail.example.org", email_sender="a@example.org"
+    )
+    figures = [Policy().of_channel(channel) for channel in channels.values()]
+    assert len(figures) == 3
+    assert affordable(Policy(), figures, left_s=50) >= 1
 
 
 @pytest.mark.parametrize(
