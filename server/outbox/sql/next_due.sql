@@ -5,8 +5,8 @@ select extract(epoch from min(at) - clock_timestamp())::float8 as seconds
         (select next_attempt_at as at
            from notifications.notification_deliveries
           where status = 'pending'
-            and channel = any(%(channels)s::text[])
-            and channel <> all(array(select channel from notifications.paused_channels))
+            and channel = any(array(select unnest(%(channels)s::text[])
+                                    except select channel from notifications.paused_channels))
           order by next_attempt_at
           limit 1)
         union all

@@ -1,0 +1,145 @@
+"""A claim costs the same whatever lies beside it: large tables, and an old snapshot held open.
+
+`make test` plays it with 20,000 waiting, 90,000 sent and 90,000 dead; WORKERS_TEST_FULL=1 with
+100,000 and a million of each. What is judged is what the claim reads, never how long it takes.
+"""
+
+import json
+import os
+
+import pytest
+
+from server.outbox import (
+    Settlement,
+    Status,
+    depth_differences,
+    mend_depth,
+    purge,
+    reap,
+    settle,
+)
+from server.outbox.retention import Retention
+from server.outbox.statements import statement
+
+FULL = os.environ.get("WORKERS_TEST_FULL") == "1"
+ENDED, WAITING = (1_000_000, 100_000) if FULL else (90_000, 20_000)
+TABLE = "notifications.notification_deliveries"
+BATCH = 25
+ROUNDS = 40
+
+pytestmark = pytest.mark.timeout(600 if FULL else 120)
+
+FILL = f"""
+insert into {TABLE} (channel, recipient, payload, status, attempts, created_at, next_attempt_at,
+                     settled_at)
+select 'page', 'page', '{{"text": "x"}}',
+       case when n <= %(ended)s then 'sent' when n <= 2 * %(ended)s then 'dead' else 'pending' end,
+       case when n <= %(ended)s then 1 when n <= 2 * %(ended)s then 5 else 0 end,
+       now() - interval '1 hour', now() - interval '1 hour' + n * interval '1 millisecond',
+       case when n <= 2 * %(ended)s then now() - n * interval '1 second' end
+  from generate_series(1, 2 * %(ended)s + %(waiting)s) as n
+"""
+
+
+async def _fill(connection) -> None:
+    """One statement with the triggers disabled, and the depth made true afterwards."""
+    await connection.execute(f"alter table {TABLE} disable trigger user".encode())
+    await connection.execute(FILL.encode(), {"ended": ENDED, "waiting": WAITING})
+    await connection.execute(f"alter table {TABLE} enable trigger user".encode())
+    assert await mend_depth(connection) == {
+        Status.SENT: ENDED,
+        Status.DEAD: ENDED,
+        Status.PENDING: WAITING,
+    }
+    await connection.execute(f"vacuum (analyze) {TABLE}".encode())
+
+
+async def _claimed(connection) -> tuple[int, int, list[str]]:
+    """Claims a batch; returns how many rows the pick looked at, its pages, and its scans."""
+    parameters = {"holder": "a", "channels": ["page"], "limit": BATCH, "lease_s": 300}
+    cursor = await connection.execute(
+        b"explain (analyze, buffers, format json, timing off) " + statement("claim"), parameters
+    )
+    [(plan,)] = await cursor.fetchall()
+    plan = plan[0] if isinstance(plan, list) else json.loads(plan)[0]
+    nodes = list(_nodes(plan["Plan"]))
+    scans = [node for node in nodes if node.get("Relation Name") == "notification_deliveries"
+             and node["Node Type"].endswith("Scan")]  # fmt: skip
+    looked = sum(
+        (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+        for node in scans
+    )
+    pages = plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
+    return int(looked), pages, [f"{n['Node Type']} {n.get('Index Name')}" for n in scans]
+
+
+def _nodes(plan):
+    yield plan
+    for inner in plan.get("Plans", []):
+        yield from _nodes(inner)
+
+
+async def _settle_all(connection, *, sent: bool) -> None:
+    cursor = await connection.execute(
+        f"select id, attempts from {TABLE} where status = 'processing'".encode()
+    )
+    status = Status.SENT if sent else Status.DEAD
+    await settle(
+        connection,
+        [Settlement(n, attempt, status, None if sent else "no")
+         for n, attempt in await cursor.fetchall()],
+    )  # fmt: skip
+
+
+async def test_a_claim_reads_no_more_in_a_large_table(connect, connection, rows):
+    """Nor while another transaction keeps every dead row from being swept."""
+    await rows.add(connection, 4 * BATCH)
+    await connection.execute(f"analyze {TABLE}".encode())
+    small_rows, small_pages, _ = await _claimed(connection)
+    await _settle_all(connection, sent=True)
+
+    await _fill(connection)
+    for _ in range(3):
+        looked, pages, scans = await _claimed(connection)
+        assert looked <= 4 * BATCH, (looked, small_rows, scans)
+        assert pages <= 4 * small_pages + 100, (pages, small_pages, scans)
+        assert not any(scan.startswith("Seq Scan") for scan in scans), scans
+    await _settle_all(connection, sent=True)
+
+    async with connect() as other, other.transaction():
+        await other.execute("set transaction isolation level repeatable read")
+        await other.execute("select 1")
+        worst_rows = worst_pages = 0
+        for number in range(ROUNDS):
+            looked, pages, scans = await _claimed(connection)
+            worst_rows, worst_pages = max(worst_rows, looked), max(worst_pages, pages)
+            await _settle_all(connection, sent=number % 2 == 0)
+            assert not any(scan.startswith("Seq Scan") for scan in scans), scans
+        # Rows that left the head of the index stay in it while they may be seen by somebody, but
+        # what the claim looks at is what it takes.
+        assert worst_rows <= 4 * BATCH, worst_rows
+        assert worst_pages <= 4 * small_pages + 100 + ROUNDS * BATCH, (worst_pages, small_pages)
+    assert await depth_differences(connection) == {}
+
+
+async def test_reaping_and_purging_read_no_more_either(connection):
+    """By their own indexes, whatever else is there."""
+    await _fill(connection)
+    for name, parameters in {
+        "reap": {"limit": 200},
+        "purge_sent": {"keep_s": 1e9, "limit": 500},
+        "purge_ended": {"keep_s": 1e9, "limit": 500, "status": "failed"},
+        "next_due": {"channels": ["page"]},
+        "depth": {},
+    }.items():
+        cursor = await connection.execute(b"explain " + statement(name), parameters)
+        plan = "\n".join(line for (line,) in await cursor.fetchall())
+        assert "Seq Scan on notification_deliveries" not in plan, (name, plan)
+    assert await reap(connection) == []
+    done = await purge(connection, Retention(sent_s=1e9, ended_s=1e9))
+    assert done.total == 0
+    done = await purge(
+        connection, Retention(sent_s=0, ended_s=1e9), batch=100, max_s=0, clock=lambda: 0
+    )
+    assert done.sent == 100
+    assert await depth_differences(connection) == {}
