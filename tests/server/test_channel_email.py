@@ -355,3 +355,17 @@ async def test_from_the_table_to_the_mailbox(connect, connection, rows, mailbox)
         recipients=["ada@example.org"],
     )
     assert envelope.original_content == expected
+
+
+async def test_a_server_that_is_down_parks_the_channel(connect, connection):
+    """After a few failures the other rows wait, and spend no attempts."""
+    async with raw_server(script()) as port:
+        pass
+    await enqueue(connection, [NewDelivery("email", "ada@example.org", PAYLOAD)] * 12)
+    turn = Turn(connect, {"email": channel(port)}, Policy(batch=5), holder="a")
+    assert (await turn.take(asyncio.Event())).retried == 5
+    assert (await turn.take(asyncio.Event())).claimed == 0
+    row = await (
+        await connection.execute("select sum(attempts) from notifications.notification_deliveries")
+    ).fetchone()
+    assert row == (5,)

@@ -434,3 +434,14 @@ async def test_a_final_answer_ends_the_delivery(connect, connection, rows, endpo
     row = await rows.read(connection, number)
     assert (row["status"], row["attempts"]) == ("failed", 1)
     assert row["last_error"] == "410 Gone: the endpoint is gone for good"
+
+
+async def test_a_receiver_that_is_down_does_not_hold_up_the_others(connect, connection, endpoint):
+    """However many of its deliveries come first."""
+    async with raw_server(says()) as port:
+        pass
+    gone = NewDelivery("webhook", f"http://127.0.0.1:{port}", PAYLOAD)
+    await enqueue(connection, [*[gone] * 10, NewDelivery("webhook", endpoint.url, PAYLOAD)])
+    turn = Turn(connect, {"webhook": channel()}, Policy(batch=10), holder="a")
+    assert (await turn.take(asyncio.Event())).retried == 10
+    assert (await turn.take(asyncio.Event())).sent == 1
