@@ -9,7 +9,7 @@ import sys
 import psycopg
 import pytest
 
-from server.outbox import MigrationError, migrate
+from server.outbox import MigrationError, Phase, migrate
 from server.outbox.migrate import MIGRATIONS, migrations
 
 
@@ -78,3 +78,74 @@ def test_a_gap_in_the_numbers_is_refused(tmp_path):
     (tmp_path / "0003_c.sql").write_text("")
     with pytest.raises(MigrationError, match="without a gap"):
         migrations(tmp_path)
+
+
+def _numbered(folder, *names: str) -> None:
+    for number, name in enumerate(names, 1):
+        stem = name.partition(".")[0]
+        (folder / f"{number:04d}_{name}.sql").write_text(f"create table public.{stem} ();")
+
+
+async def test_what_older_code_needs_is_taken_away_only_after_a_deployment(
+    empty_database, tmp_path
+):
+    """Before it, all but the last ones that have to wait; after it, the rest."""
+    _numbered(tmp_path, "one", "gone.after", "two", "late.after")
+    async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as connection:
+        before = await migrate(connection, Phase.BEFORE, tmp_path)
+        assert [(m.name, m.after) for m in before] == [
+            ("one", False),
+            ("gone", True),
+            ("two", False),
+        ]
+        assert await migrate(connection, Phase.BEFORE, tmp_path) == []
+        assert [m.name for m in await migrate(connection, Phase.ALL, tmp_path)] == ["late"]
+
+
+def test_the_command_takes_the_phase(empty_database):
+    """And a wrong one is refused."""
+    command = [sys.executable, "-m", "server", "migrate", "--phase"]
+    environment = {**os.environ, "DATABASE_URL": empty_database}
+    done = subprocess.run([*command, "before"], env=environment, capture_output=True, check=False)
+    assert done.returncode == 0
+    assert b"0001_deliveries" in done.stdout
+    wrong = subprocess.run([*command, "during"], env=environment, capture_output=True, check=False)
+    assert wrong.returncode == 2
+
+
+CATALOGUE = """
+select 'column ' || table_name, column_name, concat_ws(' ', data_type, is_nullable, column_default,
+       identity_generation)
+  from information_schema.columns where table_schema = 'notifications'
+union all
+select 'constraint ' || conrelid::regclass, conname, pg_get_constraintdef(oid)
+  from pg_constraint where connamespace = 'notifications'::regnamespace
+union all
+select 'index ' || tablename, indexname, indexdef
+  from pg_indexes where schemaname = 'notifications'
+union all
+select 'trigger ' || tgrelid::regclass, tgname, pg_get_triggerdef(t.oid)
+  from pg_trigger as t join pg_class as c on c.oid = tgrelid
+ where relnamespace = 'notifications'::regnamespace and not tgisinternal
+union all
+select 'function', proname, pg_get_functiondef(oid)
+  from pg_proc where pronamespace = 'notifications'::regnamespace
+union all
+select 'relation', relname, concat_ws(' ', relkind, relpersistence, reloptions::text,
+       case relkind when 'v' then pg_get_viewdef(oid) end)
+  from pg_class
+ where relnamespace = 'notifications'::regnamespace and relkind in ('r', 'v', 'p', 'm')
+ order by 1, 2
+"""
+
+
+async def test_the_sum_of_the_migrations_is_the_schema(connection, empty_database):
+    """schema.sql is for reading, so it must be true; only the list of migrations is not in it."""
+    schema = (MIGRATIONS.parent / "schema.sql").read_text(encoding="utf-8")
+    async with await psycopg.AsyncConnection.connect(empty_database, autocommit=True) as other:
+        await other.execute(schema.encode())
+        expected = await (await other.execute(CATALOGUE.encode())).fetchall()
+    found = await (await connection.execute(CATALOGUE.encode())).fetchall()
+    ours = [row for row in found if "migrations" not in row[0] + row[1]]
+    assert len(ours) > 100
+    assert ours == expected

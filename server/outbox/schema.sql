@@ -1,0 +1,300 @@
+-- The schema as it is now: the sum of the migrations, for reading. Nothing runs this file but the
+-- test that compares it with that sum; a migration that changes the schema changes it here too.
+
+-- One row a delivery, its state, its lease and its fence.
+
+create schema if not exists notifications;
+
+create table notifications.notification_deliveries (
+    id               bigint generated always as identity primary key,
+    channel          text        not null check (channel <> ''),
+    recipient        text        not null check (recipient <> ''),
+    payload          jsonb       not null,
+    status           text        not null default 'pending'
+                     check (status in ('pending', 'processing', 'sent', 'failed', 'dead')),
+    -- The fencing token. It rises by one at each claim and never falls (trigger below).
+    attempts         integer     not null default 0 check (attempts >= 0),
+    max_attempts     integer     not null default 5 check (max_attempts >= 1),
+    next_attempt_at  timestamptz not null default clock_timestamp(),
+    attempted_at     timestamptz,
+    created_at       timestamptz not null default clock_timestamp(),
+    settled_at       timestamptz,
+    last_error       text,
+    -- Why it ended without being sent: 'refused' (by the receiver), 'exhausted' (its last attempt
+    -- failed), 'lease-lost' (the worker of its last attempt vanished), 'cancelled' (by an operator).
+    settle_class     text,
+    idempotency_key  text unique,
+    holder           text,
+    -- In no index, so that extending a lease can stay a heap-only update.
+    lease_expires_at timestamptz,
+
+    constraint processing_is_leased
+        check ((status = 'processing') = (lease_expires_at is not null)
+           and (status = 'processing') = (holder is not null)),
+    constraint final_is_settled
+        check ((status in ('sent', 'failed', 'dead')) = (settled_at is not null)),
+    constraint only_an_end_has_a_class
+        check (settle_class is null or status in ('failed', 'dead')),
+    constraint attempts_within_budget
+        check (attempts <= max_attempts),
+    -- A pending row that may not be claimed any more would be invisible for ever.
+    constraint pending_can_be_claimed
+        check (status <> 'pending' or attempts < max_attempts)
+) with (
+    fillfactor = 80,
+    autovacuum_vacuum_scale_factor = 0.01,
+    autovacuum_vacuum_threshold = 500,
+    autovacuum_analyze_scale_factor = 0.02,
+    autovacuum_vacuum_cost_delay = 0
+);
+
+-- The predicates below are written literally in the statements that use them.
+create index notification_deliveries_pending
+    on notifications.notification_deliveries (next_attempt_at, created_at, id)
+    where status = 'pending';
+
+create index notification_deliveries_processing
+    on notifications.notification_deliveries (id)
+    where status = 'processing';
+
+create function notifications.refuse_falling_attempts() returns trigger
+    language plpgsql as $$
+begin
+    raise exception 'attempts of delivery % may not fall from % to %',
+        old.id, old.attempts, new.attempts
+        using errcode = 'check_violation',
+              hint = 'attempts is the fencing token; raise max_attempts instead.';
+end
+$$;
+
+create trigger attempts_never_fall
+    before update on notifications.notification_deliveries
+    for each row when (new.attempts < old.attempts)
+    execute function notifications.refuse_falling_attempts();
+
+-- Exact counts by status that cost the same however many rows there are.
+--
+-- Each statement that changes deliveries appends what it changed, in its own transaction; nobody
+-- updates a shared counter, so writers never wait for one another. The sum by status is the depth.
+-- The reaper folds the appended rows together now and then (sql/fold.sql).
+
+create table notifications.depth_deltas (
+    id     bigint generated always as identity primary key,
+    status text   not null,
+    change bigint not null
+) with (
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 200,
+    autovacuum_vacuum_cost_delay = 0
+);
+
+create function notifications.note_inserted() returns trigger
+    language plpgsql as $$
+begin
+    insert into notifications.depth_deltas (status, change)
+    select status, count(*) from added group by status;
+    return null;
+end
+$$;
+
+create function notifications.note_updated() returns trigger
+    language plpgsql as $$
+begin
+    insert into notifications.depth_deltas (status, change)
+    select status, sum(change)
+      from (select status, 1 as change from added
+            union all
+            select status, -1 from removed) as moved
+     group by status
+    having sum(change) <> 0;
+    return null;
+end
+$$;
+
+create function notifications.note_deleted() returns trigger
+    language plpgsql as $$
+begin
+    insert into notifications.depth_deltas (status, change)
+    select status, -count(*) from removed group by status;
+    return null;
+end
+$$;
+
+-- TRUNCATE holds an exclusive lock until it commits, so the sums seen here are final. They are
+-- cancelled by their negative rather than deleted: a fold at the same moment would put them back.
+create function notifications.note_truncated() returns trigger
+    language plpgsql as $$
+begin
+    insert into notifications.depth_deltas (status, change)
+    select status, -sum(change) from notifications.depth_deltas
+     group by status having sum(change) <> 0;
+    return null;
+end
+$$;
+
+create trigger depth_inserted after insert on notifications.notification_deliveries
+    referencing new table as added
+    for each statement execute function notifications.note_inserted();
+
+create trigger depth_updated after update on notifications.notification_deliveries
+    referencing old table as removed new table as added
+    for each statement execute function notifications.note_updated();
+
+create trigger depth_deleted after delete on notifications.notification_deliveries
+    referencing old table as removed
+    for each statement execute function notifications.note_deleted();
+
+create trigger depth_truncated after truncate on notifications.notification_deliveries
+    for each statement execute function notifications.note_truncated();
+
+-- Which workers say that they run. For display only: whether a delivery is held is read off its
+-- lease, never off this table. Unlogged, because after a crash of the server it is worth nothing.
+
+create unlogged table notifications.workers (
+    holder     text primary key,
+    host       text        not null,
+    pid        integer     not null,
+    started_at timestamptz not null default clock_timestamp(),
+    seen_at    timestamptz not null default clock_timestamp(),
+    -- A worker that has not been seen for three beats counts as gone.
+    beat       interval    not null check (beat > interval '0')
+);
+
+-- What the channel "page" has delivered. One row a delivery: sending it again raises `copies`,
+-- so that a duplicate is seen as one message that came twice.
+
+create table notifications.page_messages (
+    -- The transaction that wrote the row. A reader takes only rows older than every open
+    -- transaction, so that a cursor over `position` never passes a row that commits late.
+    -- It stands first so that it is set before `position` is drawn.
+    written_by  xid8        not null default pg_current_xact_id(),
+    position    bigint      generated always as identity unique,
+    delivery_id bigint      primary key,
+    recipient   text        not null,
+    text        text        not null,
+    attempt     integer     not null,
+    copies      integer     not null default 1,
+    received_at timestamptz not null default clock_timestamp()
+);
+
+-- One row an attempt that has ended, written by the statement that ends it (settle, release,
+-- reap), and one more for each write that came too late. While an attempt runs, the delivery
+-- itself says who holds it and since when; the view below puts both together.
+create table notifications.delivery_attempts (
+    entry       bigint      generated always as identity,
+    delivery_id bigint      not null,
+    attempt     integer     not null,
+    -- Who held it; of a late write, who wrote it. Null if an operator wrote by hand.
+    holder      text,
+    claimed_at  timestamptz,
+    ended_at    timestamptz not null default clock_timestamp(),
+    outcome     text        not null
+                check (outcome in ('sent', 'failed', 'refused', 'released', 'lost')),
+    -- Finer than the outcome: 'timeout', 'channel-down', 'retry-later', a receiver's refusal, …
+    class       text,
+    error       text,
+    provider_id text,
+    -- What the database made of the write. After 'refused' nothing but this row was written.
+    verdict     text        not null default 'applied'
+                check (verdict in ('applied', 'late', 'refused')),
+    primary key (delivery_id, attempt, entry)
+) with (
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_insert_scale_factor = 0.1,
+    autovacuum_vacuum_cost_delay = 0
+);
+
+-- Attempts go with their delivery. A foreign key would do the same, but it looks the delivery up
+-- and locks it once more for each attempt that is written; every writer here holds it already.
+create function notifications.forget_attempts() returns trigger
+    language plpgsql as $$
+begin
+    delete from notifications.delivery_attempts as a
+     using removed as r
+     where a.delivery_id = r.id;
+    return null;
+end
+$$;
+
+create function notifications.forget_all_attempts() returns trigger
+    language plpgsql as $$
+begin
+    truncate notifications.delivery_attempts;
+    return null;
+end
+$$;
+
+create trigger attempts_deleted after delete on notifications.notification_deliveries
+    referencing old table as removed
+    for each statement execute function notifications.forget_attempts();
+
+create trigger attempts_truncated after truncate on notifications.notification_deliveries
+    for each statement execute function notifications.forget_all_attempts();
+
+-- A retry sends what the first attempt sent. The trigger looks only at statements that set one of
+-- these columns, so it costs the others nothing.
+create function notifications.refuse_changed_request() returns trigger
+    language plpgsql as $$
+begin
+    raise exception 'channel, recipient and payload of delivery % may not change', old.id
+        using errcode = 'check_violation',
+              hint = 'Every attempt sends the same. Cancel this delivery and enqueue another.';
+end
+$$;
+
+create trigger request_never_changes
+    before update of channel, recipient, payload on notifications.notification_deliveries
+    for each row
+    when ((new.channel, new.recipient, new.payload)
+          is distinct from (old.channel, old.recipient, old.payload))
+    execute function notifications.refuse_changed_request();
+
+-- Every attempt, the one that runs included (its ended_at and outcome are null).
+create view notifications.attempts as
+select delivery_id, attempt, holder, claimed_at, ended_at, outcome, class, error, provider_id,
+       verdict, entry
+  from notifications.delivery_attempts
+ union all
+select id, attempts, holder, attempted_at, null, null, null, null, null, null, null
+  from notifications.notification_deliveries
+ where status = 'processing';
+
+-- What operators need: paused channels, the history of the depth, counters that outlive the
+-- processes that count, and indexes for retention and for looking at what has ended.
+
+create table notifications.paused_channels (
+    channel   text primary key check (channel <> ''),
+    paused_at timestamptz not null default clock_timestamp(),
+    reason    text
+);
+
+create table notifications.depth_history (
+    minute           timestamptz primary key,
+    pending          bigint  not null,
+    due              bigint  not null,
+    processing       bigint  not null,
+    sent             bigint  not null,
+    failed           bigint  not null,
+    dead             bigint  not null,
+    live_workers     integer not null,
+    oldest_due_age_s float8
+);
+
+-- Sums over every worker and drain there has been: a drain is over before anyone could ask it.
+-- `detail` is the outcome of a send, or the upper bound of a histogram's bucket.
+create table notifications.counters (
+    name    text   not null,
+    subject text   not null default '',
+    detail  text   not null default '',
+    value   float8 not null,
+    primary key (name, subject, detail)
+) with (fillfactor = 50);
+
+-- For deleting the oldest first. The predicates stand literally in the statements that use them.
+create index notification_deliveries_sent
+    on notifications.notification_deliveries (settled_at, id)
+    where status = 'sent';
+
+create index notification_deliveries_ended
+    on notifications.notification_deliveries (status, settled_at, id)
+    where status in ('failed', 'dead');
