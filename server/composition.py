@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from server import channels
@@ -37,9 +38,15 @@ def new_turn(own: Pool, for_channels: Pool, settings: Settings, meter: Meter) ->
     made = {
         known.name: known.from_settings(settings, for_channels.connection) for known in CHANNELS
     }
-    ready: dict[str, Channel] = {
-        name: MeteredChannel(name, channel, meter)
-        for name, channel in made.items()
-        if channel is not None
-    }
-    return Turn(own.connection, ready, settings.policy(), holder=new_holder())
+    policy = settings.policy()
+    ready: dict[str, Channel] = {}
+    for name, channel in made.items():
+        if channel is not None:
+            ready[name] = metered = MeteredChannel(name, channel, meter)
+            # Time-out and limit are the channel's own, the breaker is the same for all.
+            metered.policy = replace(
+                policy.of_channel(channel),
+                breaker_failures=policy.breaker_failures,
+                breaker_pause_s=policy.breaker_pause_s,
+            )
+    return Turn(own.connection, ready, policy, holder=new_holder())

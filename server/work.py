@@ -43,10 +43,14 @@ async def work(settings: Settings, conninfo: str, *, until_stdin_closes: bool = 
 
 
 async def drain_once(settings: Settings, conninfo: str, *, max_s: float | None) -> DrainReport:
-    """Delivers what is due and ends; SIGINT and SIGTERM end it like time that runs out."""
+    """Delivers what is due and ends; SIGINT and SIGTERM end it like time that runs out.
+
+    A second signal does not wait for sends that are under way.
+    """
     await bring_up_to_date(conninfo)
-    async with stop_on_signal() as stop:
-        return await drain_until(settings, conninfo, stop, max_s=max_s)
+    meter = Meter()
+    async with _turning(settings, conninfo, meter) as turn, stop_on_signal(turn.leave) as stop:
+        return await _drain(turn, stop, meter, settings, max_s)
 
 
 async def drain_until(
@@ -55,10 +59,16 @@ async def drain_until(
     """Delivers what is due over connections of its own, until `stop` is set at the latest."""
     meter = Meter()
     async with _turning(settings, conninfo, meter) as turn:
-        with meter.timing_statements():
-            report = await drain(turn, stop, max_s=max_s, retention=settings.retention())
-        meter.tally(report.done)
-        await meter.save(turn.connect)
+        return await _drain(turn, stop, meter, settings, max_s)
+
+
+async def _drain(
+    turn: Turn, stop: asyncio.Event, meter: Meter, settings: Settings, max_s: float | None
+) -> DrainReport:
+    with meter.timing_statements():
+        report = await drain(turn, stop, max_s=max_s, retention=settings.retention())
+    meter.tally(report.done)
+    await meter.save(turn.connect)
     return report
 
 

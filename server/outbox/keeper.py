@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from .connect import AWAY, cut, sturdy
+from .connect import cut, sturdy
 from .policy import growing_pause, renewal_due
 from .queue import fences
 from .statements import statement
@@ -72,7 +72,7 @@ class _Keeper(threading.Thread):
             try:
                 self._extend()
                 failures = 0
-            except AWAY as error:
+            except psycopg.Error as error:
                 failures += 1
                 pause = growing_pause(failures, first_s=tick, most_s=policy.lease_s / TICKS_A_LEASE)
                 if not self._over.is_set():
