@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.outbox import ConfigurationError, Policy
+from server.outbox import ChannelPolicy, ConfigurationError, Policy
 from server.outbox.model import Delivery, Failed, Rejected, Sent, Status
-from server.outbox.policy import backoff, covered, decide, growing_pause
+from server.outbox.policy import (
+    affordable,
+    backoff,
+    covered,
+    decide,
+    growing_pause,
+    renewal_due,
+)
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -112,3 +119,59 @@ def test_a_lease_covers_time_out_and_margin():
 def test_pauses_after_failures_double_up_to_a_ceiling():
     """However many there were."""
     assert [growing_pause(n, first_s=1, most_s=5) for n in (1, 2, 3, 4, 10_000)] == [1, 2, 4, 5, 5]
+
+
+def test_a_lease_is_renewed_when_a_third_of_it_is_over():
+    """Well before its end, and not at every look."""
+    policy = Policy(lease_s=300)
+    assert not renewal_due(policy, now=99, lease_ends=300)
+    assert renewal_due(policy, now=101, lease_ends=300)
+
+
+@pytest.mark.parametrize(
+    ("left_s", "channels", "sends"),
+    [
+        (9.9, [ChannelPolicy()], 0),
+        (10, [ChannelPolicy()], 10),
+        (25, [ChannelPolicy()], 20),
+        (25, [ChannelPolicy(), ChannelPolicy(send_timeout_s=20)], 10),
+        (25, [ChannelPolicy(), ChannelPolicy(concurrency=3)], 6),
+        (25, [ChannelPolicy(concurrency=99)], 20),
+    ],
+)
+def test_only_so_many_sends_are_begun_as_end_in_time(left_s, channels, sends):
+    """The slowest channel and the tightest limit decide."""
+    assert affordable(Policy(concurrency=10), channels, left_s=left_s) == sends
+
+
+def test_a_channel_has_its_own_figures_or_those_of_the_policy():
+    """An attribute of the channel, and nothing else, says so."""
+    policy = Policy(send_timeout_s=7, concurrency=3, breaker_failures=2, breaker_pause_s=9)
+
+    class Own:
+        policy = ChannelPolicy(send_timeout_s=1)
+
+    assert policy.of_channel(Own()) == ChannelPolicy(send_timeout_s=1)
+    assert policy.of_channel(object()) == ChannelPolicy(7, 3, 2, 9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"send_timeout_s": 0},
+        {"concurrency": 0},
+        {"breaker_failures": 0},
+        {"breaker_pause_s": float("nan")},
+    ],
+    ids=str,
+)
+def test_figures_of_a_channel_without_sense_are_refused(wrong):
+    """Each by its name."""
+    with pytest.raises(ConfigurationError, match=next(iter(wrong))):
+        ChannelPolicy(**wrong)
+
+
+@pytest.mark.parametrize("after_s", [float("nan"), float("-inf"), -5.0])
+def test_a_pause_without_sense_is_our_own_pause(after_s):
+    """Whatever a receiver asks for."""
+    assert decide(Policy(), delivery(), Failed("x", "retry-later", after_s), 0.0).delay_s == 30

@@ -128,3 +128,13 @@ async def test_presence_decides_nothing_about_a_delivery(connection, rows):
     from_another = await rows.take(connection, holder="b")
     assert from_another == []
     assert (await rows.read(connection, delivery.id))["holder"] == "unheard-of"
+
+
+async def test_housekeeping_that_has_to_wait_delays_no_send(start, connect, connection, rows):
+    """Somebody holds the table that it wants to clear; deliveries go out all the same."""
+    [number] = await rows.add(connection)
+    async with connect() as other, other.transaction():
+        await other.execute("lock table notifications.page_messages in access exclusive mode")
+        sender = start()
+        async with asyncio.timeout(LONG):
+            assert await sender.given.get() == number
