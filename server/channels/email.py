@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -115,10 +115,10 @@ class EmailChannel:
         connection = self._new_connection()
         try:
             async with asyncio.timeout(self._timeout_s):
-                async with self._reaching():
+                with self._reaching():
                     await connection.connect()
                 reply = await self._hand_over(connection, recipients, message)
-        except (TimeoutError, aiosmtplib.SMTPTimeoutError) as error:
+        except TimeoutError as error:
             raise ChannelDown(f"no answer from {self._server.host} in time") from error
         except (aiosmtplib.SMTPException, OSError) as error:
             raise ChannelDown(f"{self._server.host} broke off: {error}") from error
@@ -140,22 +140,20 @@ class EmailChannel:
             password=server.password,
             # Otherwise it looks up this machine's name, which may take long and lead to nothing.
             local_hostname=self._sender[1].rpartition("@")[2],
-            timeout=self._timeout_s,
+            timeout=None,  # one time-out for all of it, in `send`
         )
 
-    @contextlib.asynccontextmanager
-    async def _reaching(self) -> AsyncIterator[None]:
+    @contextlib.contextmanager
+    def _reaching(self) -> Iterator[None]:
         """Whatever fails between here and a server that is ready for mail is the channel's."""
         try:
-            async with asyncio.timeout(self._timeout_s / 2):
-                yield
+            yield
         except aiosmtplib.SMTPAuthenticationError as error:
             raise ChannelDown(f"{self._server.host} refuses the login: {_said(error)}") from error
         except aiosmtplib.SMTPResponseException as error:
             raise ChannelDown(f"{self._server.host} is not ready: {_said(error)}") from error
         except (aiosmtplib.SMTPException, OSError) as error:
-            why = str(error) or "no answer in time"
-            raise ChannelDown(f"{self._server.host} cannot be used: {why}") from error
+            raise ChannelDown(f"{self._server.host} cannot be used: {error}") from error
 
     async def _hand_over(
         self, connection: aiosmtplib.SMTP, recipients: Sequence[str], message: bytes
