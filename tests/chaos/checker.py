@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from tests.chaos.figures import SEND_TIMEOUT_S
 from tests.chaos.receiver import Call
-from tests.chaos.record import EVERYBODY, Change, Fault, Record
+from tests.chaos.record import EVERYBODY, OPERATOR, Change, Fault, Record
 
 FINAL = ("sent", "failed", "dead")
-OPERATOR = "operator"
+BY_HAND = {("failed", "pending"), ("dead", "pending"), ("pending", "failed")}
 
 
 def check(record: Record) -> list[str]:
@@ -74,8 +74,8 @@ def _wrong(change: Change, claimants: dict[int, str | None]) -> str | None:
     late = change.status == "sent" and change.old_status in ("pending", "dead")
     if late and change.writer == claimants.get(change.attempts):
         return None
-    again = change.status == "pending" and change.old_status in ("failed", "dead")
-    if again and change.writer == OPERATOR:
+    by_hand = (change.old_status, change.status) in BY_HAND
+    if by_hand and change.writer == OPERATOR:
         return None
     return f"{change.writer} made {change.old_status} into {change.status}"
 
@@ -155,7 +155,7 @@ def _one_effect(record: Record, calls: dict[int, list[Call]]) -> Iterator[str]:
         effects = record.effects.get(row.id, 0)
         if effects > 1 or (row.status == "sent" and effects != 1):
             yield f"delivery {row.id} is {row.status} and had {effects} effects"
-        if row.status == "failed" and effects:
+        if row.settle_class == "refused" and effects:
             yield f"delivery {row.id} counts as refused, and the receiver took it"
         if len({call.body for call in calls[row.id]}) > 1:
             yield f"delivery {row.id} was not the same at every attempt"

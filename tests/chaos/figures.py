@@ -9,8 +9,8 @@ from server.outbox import ChannelPolicy, Policy
 CHANNEL = "chaos"
 SEND_TIMEOUT_S = 1.5
 LEASE_S = 3.0
-STATEMENT_S = 4.0
-"""After so long a loan of a connection counts as stuck, and the connection is cut."""
+STATEMENT_S = 2.0
+"""After so long without an answer a connection counts as half-open and is cut."""
 
 STALL_S = 0.3
 """A process that was held up for so long says so: on a busy machine that is a fault as well."""
@@ -27,11 +27,13 @@ POLICY = Policy(
     send_timeout_s=SEND_TIMEOUT_S,
     send_margin_s=0.5,
     poll_s=0.5,
+    statement_s=STATEMENT_S,
+    stop_s=5.0,
 )
 PATIENT = replace(POLICY, lease_s=10 * PATIENCE_S, send_timeout_s=PATIENCE_S)
 """The same for a scene in which a test itself says when a lease is over."""
 
-KINDS = ("ok",) * 16 + ("flaky", "flaky", "refuse", "slow")
+KINDS = (*(("ok",) * 18 + ("flaky", "refuse")) * 5, "slow")
 """What the receiver is told to do, by the number of a delivery within its producer."""
 
 

@@ -13,11 +13,13 @@ import json
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
 from server.outbox import Connect, NewDelivery, enqueue
-from tests.chaos.figures import CHANNEL, KINDS, POLICY
+from server.outbox.connect import bounded
+from tests.chaos.figures import CHANNEL, KINDS, POLICY, STATEMENT_S
 from tests.chaos.programs import Journal, connector
 
 MOST = 40
@@ -27,12 +29,16 @@ MOST = 40
 async def add(connect: Connect, wanted: list[NewDelivery], journal: Journal, *, undo: bool) -> None:
     """Adds the deliveries in one transaction, however often that takes, and journals its end."""
     keys = [delivery.idempotency_key for delivery in wanted]
+
+    async def transact(connection: psycopg.AsyncConnection[Any]) -> None:
+        async with connection.transaction():
+            await enqueue(connection, wanted, max_attempts=POLICY.max_attempts)
+            if undo:
+                raise psycopg.Rollback
+
     while True:
         try:
-            async with connect() as connection, connection.transaction():
-                await enqueue(connection, wanted, max_attempts=POLICY.max_attempts)
-                if undo:
-                    raise psycopg.Rollback
+            await bounded(connect, transact, within_s=STATEMENT_S)
         except psycopg.OperationalError as error:
             journal.write("unheard", keys=keys, error=str(error))
             await asyncio.sleep(0.1)

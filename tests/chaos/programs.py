@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import psycopg
 
 from server.outbox import Connect
-from tests.chaos.figures import STALL_S, STATEMENT_S
+from tests.chaos.figures import STALL_S
 
 
 class Journal:
@@ -31,11 +30,7 @@ class Journal:
 
 
 def connector(conninfo: str, journal: Journal) -> Connect:
-    """Lends fresh connections. One that is lent for too long is cut: it may be half-open.
-
-    psycopg waits for an answer for ever, and neither the server's time-outs nor TCP's notice a
-    peer that acknowledges everything and says nothing.
-    """
+    """Lends fresh connections, and notes whenever one was lent for long: its answers were slow."""
 
     @contextlib.asynccontextmanager
     async def connect() -> AsyncIterator[psycopg.AsyncConnection[Any]]:
@@ -43,24 +38,14 @@ def connector(conninfo: str, journal: Journal) -> Connect:
         connection = await psycopg.AsyncConnection.connect(
             conninfo, autocommit=True, prepare_threshold=None, connect_timeout=2
         )
-        # A duplicate, so that it is never the number of somebody else's socket by then.
-        wire = socket.socket(fileno=os.dup(connection.fileno()))
-        cut = asyncio.get_running_loop().call_later(STATEMENT_S, _shut, wire)
         try:
             yield connection
         finally:
-            cut.cancel()
-            wire.close()
             await connection.close()
             if time.time() - began > STALL_S:
                 journal.write("stall", since=began)
 
     return connect
-
-
-def _shut(wire: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        wire.shutdown(socket.SHUT_RDWR)
 
 
 async def note_stalls(journal: Journal) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tests.chaos.receiver import Call
 
+OPERATOR = "operator"
 EVERYBODY = "*"
 """The target of a fault that hits every worker."""
 
@@ -64,6 +65,7 @@ class Record:
     rows: list[Row] = field(default_factory=list)
     history: list[Change] = field(default_factory=list)
     retried: int = 0
+    cancelled: int = 0
     verdicts: Mapping[str, int] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     effects: Mapping[int, int] = field(default_factory=dict)

@@ -23,7 +23,8 @@ def report(record: Record, findings: list[str], seed: int, took_s: float) -> str
             f"  {kind:18}{count:6}" + (f"   ({missed[kind]} found nothing)" if missed[kind] else "")
             for kind, count in sorted(kinds.items())
         ),
-        f"  {'operator retries':18}{record.retried:6}",
+        f"  {'retried by hand':18}{record.retried:6}",
+        f"  {'cancelled by hand':18}{record.cancelled:6}",
         f"  {'stalls':18}{sum(f.kind == 'stall' for f in record.faults):6}",
         "",
         f"  {'calls':18}{len(record.calls):6}",

@@ -21,14 +21,6 @@ from tests.chaos.record import EVERYBODY, Change, Fault, Record, Row
 from tests.chaos.stage import Stage
 
 HISTORY = Path(__file__).with_name("history.sql")
-OPERATOR_RETRY = """
-    update notifications.notification_deliveries
-       set status = 'pending', settled_at = null, settle_class = null, next_attempt_at = now(),
-           max_attempts = greatest(max_attempts, attempts + 1)
-     where id in (select id from notifications.notification_deliveries
-                   where status in ('failed', 'dead') order by random() limit 10)
-    returning id
-"""
 WEIGHTS = {"restart-fast": 1, "restart-immediate": 1, "freeze": 2, "hold-back": 2}
 USUAL_WEIGHT = 4
 
@@ -90,7 +82,7 @@ async def _play(plan: Plan, stage: Stage) -> None:
             for producer in stage.producers:
                 group.create_task(producer.produce(share))
         if stage.chance.random() < 0.3:
-            stage.retried += len(await stage.ask(OPERATOR_RETRY))
+            await stage.operate()
     for producer in stage.producers:
         await producer.produce(share)
 
@@ -122,6 +114,7 @@ async def _record(stage: Stage) -> Record:
         effects=stage.receiver.effects,
         faults=[*stage.faults, *_read_journals(stage.folder)],
         retried=stage.retried,
+        cancelled=stage.cancelled,
     )
     for path in stage.folder.glob("producer-*.jsonl"):
         for line in path.read_text(encoding="utf-8").splitlines():

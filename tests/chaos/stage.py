@@ -16,11 +16,12 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from server.outbox.operations import cancel, retry
 from tests.chaos.database import Database
 from tests.chaos.figures import PATIENCE_S
 from tests.chaos.proxy import Proxy
 from tests.chaos.receiver import Receiver
-from tests.chaos.record import Fault
+from tests.chaos.record import OPERATOR, Fault
 from tests.server.program import clean_environment
 
 T = TypeVar("T")
@@ -101,6 +102,11 @@ class Actor:
         async with asyncio.timeout(PATIENCE_S):
             return await self.running.wait()
 
+    async def ready(self) -> None:
+        """Returns once a worker says that it works."""
+        if self.running.stdout is None or not await self.running.stdout.readline():
+            raise RuntimeError(f"{self.name} ended:\n{self._stage.log_of(self.name)}")
+
     async def produce(self, count: int) -> None:
         """Returns once a producer has added so many; its successor begins anew if it is killed."""
         async with asyncio.timeout(PATIENCE_S):
@@ -129,6 +135,7 @@ class Stage:
         self.producers: list[Actor] = []
         self.faults: list[Fault] = []
         self.retried = 0
+        self.cancelled = 0
 
     @contextlib.asynccontextmanager
     async def filled(self, workers: int, producers: int) -> AsyncIterator[None]:
@@ -141,6 +148,8 @@ class Stage:
                 await stack.enter_async_context(actor.proxy.listening())
                 await actor.start()
                 stack.push_async_callback(self._leave, actor)
+            for actor in self.workers:
+                await actor.ready()
             yield
 
     @staticmethod
@@ -154,8 +163,22 @@ class Stage:
         return os.linesep.join(text.splitlines()[-30:])
 
     async def ask(self, query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        """Runs a statement as the operator, past every proxy."""
-        conninfo = make_conninfo(self.database.conninfo, application_name="operator")
-        async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        """Runs a statement past every proxy."""
+        async with await self._operator() as connection:
             cursor = await connection.execute(query.encode(), parameters)
             return await cursor.fetchall() if cursor.description else []
+
+    async def operate(self) -> None:
+        """What an operator does: some that ended get another chance, some that wait are ended."""
+        query = "select id from notifications.notification_deliveries where status = any(%s)"
+        ended = [number for (number,) in await self.ask(query, (["failed", "dead"],))]
+        waiting = [number for (number,) in await self.ask(query, (["pending"],))]
+        async with await self._operator() as connection:
+            chosen = self.chance.sample(ended, min(len(ended), 10))
+            self.retried += len(await retry(connection, chosen))
+            chosen = self.chance.sample(waiting, min(len(waiting), 2))
+            self.cancelled += len(await cancel(connection, chosen))
+
+    async def _operator(self) -> psycopg.AsyncConnection[Any]:
+        conninfo = make_conninfo(self.database.conninfo, application_name=OPERATOR)
+        return await psycopg.AsyncConnection.connect(conninfo, autocommit=True)

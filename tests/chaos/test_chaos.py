@@ -24,6 +24,7 @@ async def test_every_kind_of_fault_once() -> None:
 
 async def test_a_weak_fence_is_found_out() -> None:
     """Outcomes by id and status only: what a slow network brings late ends another's attempt."""
-    record = await run(Plan(deliveries=60, faults=2, seed=4, kinds=["hold-back"], weak=True))
+    record = await run(Plan(deliveries=60, faults=1, seed=4, kinds=["hold-back"], weak=True))
     assert any(fault.hit for fault in record.faults if fault.kind == "hold-back")
-    assert any("held attempt" in finding for finding in check(record))
+    found = check(record)
+    assert any("held attempt" in text or "late 'sent'" in text for text in found), found

@@ -12,8 +12,8 @@ import signal
 import sys
 from pathlib import Path
 
-from server.outbox import Delivery, Policy, Refused, Turn, Worker, listen, queue
-from tests.chaos.figures import CHANNEL, PATIENT, POLICY, channel_policy
+from server.outbox import Delivery, Policy, Refused, Turn, Worker, keeping_leases, listen, queue
+from tests.chaos.figures import CHANNEL, PATIENT, POLICY, STATEMENT_S, channel_policy
 from tests.chaos.programs import Journal, connector, note_stalls
 
 FENCE = b"and f.attempts = i.attempt\n       and (f.status"
@@ -68,12 +68,13 @@ async def main(conninfo: str, port: int, holder: str, journal: Journal, policy: 
     channels = {CHANNEL: Caller(port, holder, policy)}
     turn = Turn(connector(conninfo, journal), channels, policy, holder=holder)
     beside = [
-        asyncio.create_task(listen(conninfo, wake)),
+        asyncio.create_task(listen(conninfo, wake, check_s=STATEMENT_S, within_s=STATEMENT_S)),
         asyncio.create_task(note_stalls(journal)),
     ]
-    journal.write("start")
+    print("ready", flush=True)  # noqa: T201 - whoever started it waits for that
     try:
-        await Worker(turn, wake=wake).run(stop)
+        async with keeping_leases(conninfo, turn):
+            await Worker(turn, wake=wake).run(stop)
     finally:
         for task in beside:
             task.cancel()

@@ -33,12 +33,16 @@ from server.outbox import Delivery, NewDelivery, claim, depth, enqueue, extend, 
 from server.outbox import release as hand_back
 from server.outbox import settle as write_outcomes
 from server.outbox.model import Settlement, Status, Verdict
+from server.outbox.operations import cancel as call_off
+from server.outbox.operations import pause_channel, resume_channel
+from server.outbox.operations import retry as give_another_chance
 from tests.server.conftest import TABLE, Connection
 
 T = TypeVar("T")
 HOLDERS = ("a", "b", "c")
 LEASE_MIN = 5
 EXAMPLES = int(os.environ.get("OUTBOX_MODEL_EXAMPLES", "60"))
+OUTCOMES = (Status.SENT, Status.PENDING, Status.FAILED, Status.DEAD)
 FINAL = (Status.SENT, Status.FAILED, Status.DEAD)
 
 ELAPSE = (
@@ -46,14 +50,6 @@ ELAPSE = (
     " lease_expires_at = lease_expires_at - make_interval(mins => %(minutes)s)"
 ).encode()
 """Lets %(minutes)s minutes pass for every row: what was due at t is due at t minus those."""
-
-RETRY = (
-    f"update {TABLE} set status = 'pending', settled_at = null,"
-    " next_attempt_at = clock_timestamp(),"
-    " max_attempts = greatest(max_attempts, attempts + 1)"
-    " where id = %(id)s and status in ('failed', 'dead')"
-).encode()
-"""An operator gives a delivery another chance: the budget grows, attempts stay."""
 
 STATE = (
     "select id, status, attempts, max_attempts, holder, lease_expires_at is not null as leased,"
@@ -126,7 +122,7 @@ class Outbox(RuleBasedStateMachine):
     # What the model expects.
 
     def due(self) -> int:
-        """How many rows can be claimed now."""
+        """How many rows are due now."""
         return sum(r.status is Status.PENDING and r.due <= self.now for r in self.rows.values())
 
     def expected(self, held: Held, status: Status) -> tuple[Verdict, Status]:
@@ -221,14 +217,25 @@ class Outbox(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(
         data=st.data(),
-        status=st.sampled_from([Status.SENT, Status.PENDING, Status.FAILED, Status.DEAD]),
+        status=st.sampled_from(OUTCOMES),
         delay_min=st.sampled_from([0, 2]),
     )
     def settle(self, data: st.DataObject, status: Status, delay_min: int) -> None:
         """A holder writes an outcome, in time or late, for the first time or again."""
-        held = self.some_claim(data)
+        self.write(self.some_claim(data), status, delay_min)
+
+    def write(self, held: Held, status: Status, delay_min: int) -> None:
+        """Writes an outcome and compares the answer."""
         [answer] = self.wait(self.settling(held, status, delay_min))
         self.wrote(held, status, delay_min, answer)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), first=st.sampled_from(OUTCOMES), second=st.sampled_from(OUTCOMES))
+    def settle_twice(self, data: st.DataObject, first: Status, second: Status) -> None:
+        """A holder did not hear the answer to its outcome, and writes it again, or another one."""
+        held = self.some_claim(data)
+        self.write(held, first, 0)
+        self.write(held, second, 0)
 
     def settling(self, held: Held, status: Status, delay_min: int) -> Awaitable[list[Any]]:
         """The write of an outcome, as it would run."""
@@ -240,7 +247,21 @@ class Outbox(RuleBasedStateMachine):
     @rule(data=st.data())
     def renew(self, data: st.DataObject) -> None:
         """A holder extends all it believes to have; only leases that are good are renewed."""
+        self.extend_all(self.some_claim(data).holder)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), reaped=st.booleans())
+    def oversleep(self, data: st.DataObject, *, reaped: bool) -> None:
+        """A holder stands still for a whole lease, and then extends as if nothing had been."""
         holder = self.some_claim(data).holder
+        self.elapse(LEASE_MIN)
+        if reaped:
+            self.reap("b")
+            self.take("b", 5)
+        self.extend_all(holder)
+
+    def extend_all(self, holder: str) -> None:
+        """Extends, and compares the answer."""
         mine = [held for held in self.held if held.holder == holder]
         good = {h.delivery.id for h in mine if self.is_current(h)} - self.ran_out()
         connection = self.connections[holder]
@@ -286,12 +307,31 @@ class Outbox(RuleBasedStateMachine):
         """An operator gives something that ended another chance; what was sent stays sent."""
         ended = sorted(n for n, r in self.rows.items() if r.status in FINAL)
         number = data.draw(st.sampled_from(ended))
-        self.wait(self.operator.execute(RETRY, {"id": number}))
         row = self.rows[number]
-        if row.status is not Status.SENT:
+        expected = [] if row.status is Status.SENT else [number]
+        assert self.wait(give_another_chance(self.operator, [number])) == expected
+        if expected:
             row.max_attempts = max(row.max_attempts, row.attempts + 1)
             row.due = self.now
             row.end(Status.PENDING)
+
+    @precondition(lambda self: self.rows)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        """An operator cancels; only what waits is ended by that."""
+        number = data.draw(st.sampled_from(sorted(self.rows)))
+        row = self.rows[number]
+        expected = [number] if row.status is Status.PENDING else []
+        assert self.wait(call_off(self.operator, [number])) == expected
+        if expected:
+            row.end(Status.FAILED)
+
+    @rule(holder=st.sampled_from(HOLDERS))
+    def take_while_paused(self, holder: str) -> None:
+        """An operator pauses the channel: nothing can be claimed until it is resumed."""
+        self.wait(pause_channel(self.operator, "page"))
+        assert self.wait(self.claiming(holder, 5)) == []
+        assert self.wait(resume_channel(self.operator, "page"))
 
     # Two at the same time. The first has an open transaction when the second begins.
 
@@ -437,7 +477,7 @@ class Outbox(RuleBasedStateMachine):
         assert seen.due + seen.scheduled + seen.retrying == seen.pending
 
 
-def play(conninfo: str, phases: tuple[Phase, ...]) -> None:
+def play(conninfo: str, examples: int, *phases: Phase) -> None:
     """Plays the histories, the same ones each time. Raises the error of one that fails."""
     loop = asyncio.new_event_loop()
 
@@ -452,7 +492,7 @@ def play(conninfo: str, phases: tuple[Phase, ...]) -> None:
         run_state_machine_as_test(
             lambda: Outbox(loop, connections),
             settings=settings(
-                max_examples=EXAMPLES,
+                max_examples=examples,
                 stateful_step_count=30,
                 derandomize=True,
                 deadline=None,
@@ -469,7 +509,7 @@ def play(conninfo: str, phases: tuple[Phase, ...]) -> None:
 
 def test_arbitrary_histories(database):
     """Whatever holders, reapers and operators do in whatever order, the invariants hold."""
-    play(database, (Phase.generate, Phase.shrink))
+    play(database, EXAMPLES, Phase.generate, Phase.shrink)
 
 
 MISTAKES = {
@@ -499,4 +539,4 @@ def test_a_mistake_in_a_statement_is_noticed(database, monkeypatch, mistake):
         lambda asked: text.replace(right, wrong) if asked == name else read(asked),
     )
     with pytest.raises((AssertionError, psycopg.IntegrityError)):
-        play(database, (Phase.generate,))
+        play(database, 5 * EXAMPLES, Phase.generate)
