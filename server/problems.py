@@ -120,6 +120,8 @@ async def _http(request: Request, error: Exception) -> Response:
     detail = error.detail
     if detail == HTTPStatus(error.status_code).phrase:
         detail = _sentence(request, error.status_code)
+    elif not detail.endswith("."):
+        detail += "."
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_allowed(request))

@@ -60,7 +60,9 @@ async def list_channels(connection: Lent, response: Response) -> Channels:
     return Channels(channels=await outbox.list_channels(connection))
 
 
-@router.post("/{name}/pause", summary="Pause a channel")
+@router.post(
+    "/{name}/pause", summary="Pause a channel", responses=described(HTTPStatus.BAD_REQUEST)
+)
 async def pause(
     connection: Lent, name: Name, wanted: Annotated[Pause | None, Body()] = None
 ) -> ChannelPaused:

@@ -146,6 +146,7 @@ class PageMessages(BaseModel):
     status_code=HTTPStatus.ACCEPTED,
     dependencies=[Depends(may_change_state)],
     responses=described(
+        HTTPStatus.BAD_REQUEST,
         HTTPStatus.UNAUTHORIZED,
         HTTPStatus.FORBIDDEN,
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

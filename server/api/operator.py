@@ -90,14 +90,18 @@ async def list_deliveries(  # noqa: PLR0913, PLR0917 - each is a part of the que
         raise ProblemError(HTTPStatus.BAD_REQUEST, f"cursor: {error}.") from error
 
 
-@router.get("/{number}", summary="One delivery", responses=described(HTTPStatus.NOT_FOUND))
+@router.get("/{number:int}", summary="One delivery", responses=described(HTTPStatus.NOT_FOUND))
 async def show_delivery(connection: Lent, response: Response, number: Number) -> ShownDelivery:
     """With its payload and every attempt: who, when, what came of it, late writes included."""
     response.headers["Cache-Control"] = "no-store"
     return await _shown(connection, number)
 
 
-@router.post("/retry", summary="Give those that ended another chance")
+@router.post(
+    "/retry",
+    summary="Give those that ended another chance",
+    responses=described(HTTPStatus.BAD_REQUEST),
+)
 async def retry_matching(connection: Lent, wanted: RetryFilter) -> Moved:
     """Makes up to `limit` failed or dead deliveries due now; call it again for more."""
     ids = await outbox.retry_matching(
@@ -113,7 +117,7 @@ async def retry_matching(connection: Lent, wanted: RetryFilter) -> Moved:
     return Moved(ids=ids, count=len(ids))
 
 
-@router.post("/{number}/retry", summary="Give one another chance", responses=_gone_or_moved)
+@router.post("/{number:int}/retry", summary="Give one another chance", responses=_gone_or_moved)
 async def retry(
     connection: Lent,
     number: Number,
@@ -130,7 +134,7 @@ async def retry(
     return Moved(ids=ids, count=1)
 
 
-@router.post("/{number}/cancel", summary="Cancel one that waits", responses=_gone_or_moved)
+@router.post("/{number:int}/cancel", summary="Cancel one that waits", responses=_gone_or_moved)
 async def cancel(connection: Lent, number: Number) -> Moved:
     """Ends a pending delivery as failed, class 'cancelled'; 409 if it is something else."""
     ids = await outbox.cancel(connection, [number])

@@ -13,6 +13,7 @@ from server.problems import Problem
 from tests.server.conftest import NOWHERE, listening
 
 ADMIN = {"Authorization": "Bearer s3cret"}
+JSON = {"Content-Type": "application/json"}
 GOOD = {"payload": {"text": "x"}}
 
 
@@ -35,7 +36,7 @@ async def test_every_route_is_in_it(document):
         for module in pkgutil.iter_modules(server.api.__path__)
     ]
     offered = {
-        route.path
+        route.path_format
         for module in modules
         if hasattr(module, "router")
         for route in module.router.routes
@@ -124,6 +125,9 @@ async def test_no_answer_that_is_not_described(fresh_client, document, impatient
         ("POST", "/api/deliveries", {"json": GOOD, "headers": {"Authorization": "Bearer no"}}),
         ("POST", "/api/deliveries", {"content": b"x" * 70_000, "headers": ADMIN}),
         ("POST", "/api/deliveries", {"content": b"{", "headers": ADMIN}),
+        ("POST", "/api/deliveries", {"content": b"\xff\xfe\x1b", "headers": ADMIN | JSON}),
+        ("POST", "/api/channels/page/pause", {"content": b"\xff", "headers": ADMIN | JSON}),
+        ("POST", "/api/deliveries/retry", {"content": b"\xff", "headers": ADMIN | JSON}),
         ("GET", "/api/deliveries", {}),
         ("GET", "/api/deliveries", {"headers": ADMIN}),
         ("GET", "/api/deliveries", {"headers": {"Authorization": "Bearer no"}}),

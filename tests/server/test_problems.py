@@ -33,6 +33,8 @@ async def test_wrong_method(client):
     response, problem = await _problem(client, "PUT", "/api/deliveries", 405)
     assert response.headers["allow"] == "GET, POST"
     assert "PUT" in problem["detail"]
+    response, _ = await _problem(client, "GET", "/api/deliveries/retry", 405)
+    assert response.headers["allow"] == "POST"
 
 
 @pytest.mark.parametrize(
