@@ -14,7 +14,8 @@
  * @property {number} graceMs a task that was given up may take to stop before its worker is ended
  * @property {number} maxTasksPerWorker answers after which a worker is replaced
  * @property {number} bootAttempts times that one place for a worker is tried in a row
- * @property {number} bootPause before the second attempt; four times as long before each later one
+ * @property {number} bootPause before the second attempt; four times as long before each later one,
+ *   but never more than ten seconds
  */
 
 /**
