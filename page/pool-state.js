@@ -63,7 +63,7 @@
 
 /**
  * How many tasks were sent, and ended in what: `sent` is the sum of the others and of the tasks
- * that wait or run. `late`: answers to tasks that had been given up; `started` and `lost`: workers.
+ * that are not settled yet. `late`: answers to tasks that had been given up; `started` and `lost`: workers.
  * @typedef {Record<"sent" | Outcome["kind"] | "late" | "started" | "lost", number>} Counts
  */
 
