@@ -1,11 +1,11 @@
 """What becomes of every promise when workers misbehave: the pool here, and its peers.
 
-    python -m bench.pool_torture [--check] [--only ours]
+    python -m bench.pool_torture [--write] [--only ours]
 
-Writes docs/pool-conformance.md. With --check it compares what happened with that file instead, and
-exits with 1 if they differ (what stands in parentheses may). With or without, it exits with 1 if
-the pool here fails one check. Every check runs on every subject in a fresh page of one Chromium, a
-few at the same time, because most of the time goes into waiting for promises that hang.
+Compares what happened with docs/pool-conformance.md, or writes that file with --write. Exits with 1
+if they differ (what stands in parentheses may) or if the pool here fails one check. Every check
+runs on every subject in a fresh page of one Chromium, a few at the same time, because most of the
+time goes into waiting for promises that hang.
 """
 
 from __future__ import annotations
@@ -128,9 +128,8 @@ def run_all(subjects: Sequence[str]) -> tuple[list[Row], dict[str, Any], str]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the checks; the exit code is 0 if the pool here passes all and the table is as it was."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--check", action="store_true", help="compare with the table, write nothing"
-    )
+    parser.add_argument("--write", action="store_true", help="write the table instead of comparing")
+    parser.add_argument("--rounds", type=int, help="for `make bench` only: each check runs once")
     parser.add_argument("--only", choices=SUBJECTS, help="one subject; write nothing")
     chosen = parser.parse_args(arguments)
     subjects = [chosen.only] if chosen.only else list(SUBJECTS)
@@ -145,7 +144,7 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.only:
         return 1 if failed else 0
     text = document(rows, plan, version)
-    if not chosen.check:
+    if chosen.write:
         TABLE.write_text(text, "utf-8")
         print(f"wrote {TABLE.relative_to(Path.cwd())}")
         return 1 if failed else 0

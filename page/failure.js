@@ -9,11 +9,11 @@ import { canSay, say } from "./text.js";
  * @returns {string}
  */
 export function sentenceFor(error) {
-  if (!(error instanceof Error)) return String(error);
-  const { code = error.name, details = {} } = error instanceof TaskError ? error : {};
+  if (!(error instanceof Error || error instanceof DOMException)) return String(error);
+  const { code = error.name, details = { ...error } } = error instanceof TaskError ? error : {};
   const key = `error.${code}`;
   if (!canSay(key)) return error.message;
-  const reason = error.cause instanceof Error ? error.cause.message : "";
+  const reason = "cause" in error && error.cause instanceof Error ? error.cause.message : "";
   const write = code === "too-many-bytes" ? size : whole;
   return say(key, { reason, ...spoken(details, write) });
 }

@@ -32,16 +32,22 @@ if (missing.length === 0) {
   pool.addEventListener("click", async ({ target }) => {
     const button = target instanceof Element && target.closest("button[data-pool]");
     if (!(button instanceof HTMLButtonElement)) return;
-    if (button.dataset.pool === "photos") {
-      const place = /** @type {"main" | "worker" | "pool"} */ (button.dataset.place);
-      const { countPhotos } = await import("./section-pool-photos.js");
-      await countPhotos(place, meter, presses);
-    } else {
-      const { press } = await import("./section-pool.js");
-      press(button);
+    const { place } = button.dataset;
+    try {
+      if (button.dataset.pool === "photos") {
+        const { countPhotos } = await import("./section-pool-photos.js");
+        await countPhotos(/** @type {"main" | "worker" | "pool"} */ (place), meter, presses);
+      } else {
+        const { press } = await import("./section-pool.js");
+        press(button);
+      }
+    } catch {
+      const status = place ? "pool-photos-status" : "pool-status";
+      byId(status, HTMLElement).textContent = say("page.partMissing");
     }
   });
-  whenNear(pool, () => import("./section-pool.js"));
+  // If this fails, the buttons try again and say so.
+  whenNear(pool, () => import("./section-pool.js").catch(() => {}));
 } else {
   const notice = byId("missing", HTMLElement);
   notice.hidden = false;

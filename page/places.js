@@ -20,9 +20,10 @@ const booted = new Map();
 export function runtimeOn(place, onStage) {
   const known = booted.get(place);
   if (known) return known;
-  const booting = place === "main" ? bootHere(onStage) : bootWorker(onStage);
+  const forget = () => booted.delete(place);
+  const booting = place === "main" ? bootHere(onStage) : bootWorker(onStage, forget);
   booted.set(place, booting);
-  booting.catch(() => booted.delete(place));
+  booting.catch(forget);
   return booting;
 }
 
@@ -41,17 +42,18 @@ async function bootHere(onStage) {
  * A pool of one: a second task waits for the first, and a worker that dies is replaced.
  *
  * @param {(stage: Stage) => void} onStage
+ * @param {() => void} onClosed called when a worker died and no other could take its place
  * @returns {Promise<Runtime>}
  */
-async function bootWorker(onStage) {
+async function bootWorker(onStage, onClosed) {
   const { WorkerPool } = await import("./pool.js");
   const pool = new WorkerPool({
     url: new URL("worker.js", site.assets),
     config: { runtimeURL: site.runtime.href },
     size: 1,
-    bootAttempts: 1,
     onEvent(happening) {
       if (happening.type === "worker-stage") onStage(happening.stage);
+      if (happening.type === "pool-closed") onClosed();
     },
   });
   const { tasks, boot } = await pool.ready;

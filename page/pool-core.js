@@ -96,7 +96,8 @@ class Turn extends Moves {
     // Behind all that are as urgent, which keeps the order in which they came.
     let at = pool.queue.length;
     while (at > 0 && pool.queue[at - 1].priority < task.priority) at -= 1;
-    pool.queue = pool.queue.toSpliced(at, 0, { ...task, deadline: this.now + task.timeout });
+    const waiting = { ...task, deadline: this.now + task.timeout };
+    pool.queue = [...pool.queue.slice(0, at), waiting, ...pool.queue.slice(at)];
   }
 
   /**

@@ -20,7 +20,7 @@ export async function whyNotLoaded(url) {
       return `The worker's script ${script} could not be loaded: it is ${type}, not JavaScript`;
     }
   } catch (error) {
-    return `The worker's script ${script} could not be loaded: ${error}`;
+    return `The worker's script ${script} could not be loaded, nor looked at (${error}): ${POSSIBLE}`;
   }
   return `The worker's script ${script} is there but did not run: ${POSSIBLE}`;
 }

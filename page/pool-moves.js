@@ -11,6 +11,9 @@ import { emptySlot, isAlive } from "./pool-state.js";
  *   from "./pool-state.js"
  */
 
+/** Whatever `bootPause` and `bootAttempts` are, nobody waits for longer between two attempts. */
+export const LONGEST_PAUSE = 10_000;
+
 /** One step: a copy of the state, which changes move by move, and the effects so far. */
 export class Moves {
   /**
@@ -60,7 +63,7 @@ export class Moves {
     this.end(slot, reason, error);
     if (!pool.slots.some(isAlive)) pool.bootFailures += 1;
     slot.failures = failures;
-    slot.until = now + bootPause * 4 ** (failures - 1);
+    slot.until = now + Math.min(bootPause * 4 ** (failures - 1), LONGEST_PAUSE);
     if (failures >= bootAttempts) {
       slot.status = "abandoned";
       slot.until = Number.POSITIVE_INFINITY;

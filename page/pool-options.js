@@ -9,7 +9,7 @@
  */
 export function limitsOf(options) {
   return {
-    size: whole("size", options.size ?? defaultSize(), 1),
+    size: size(options.size ?? defaultSize()),
     maxQueue: amount("maxQueue", options.maxQueue ?? 1000),
     bootTimeout: finite("bootTimeout", options.bootTimeout ?? 120_000),
     taskTimeout: amount("taskTimeout", options.taskTimeout ?? Number.POSITIVE_INFINITY),
@@ -22,6 +22,32 @@ export function limitsOf(options) {
     bootAttempts: whole("bootAttempts", options.bootAttempts ?? 3, 1),
     bootPause: finite("bootPause", options.bootPause ?? 250),
   };
+}
+
+/**
+ * @param {number} workers
+ * @returns {number} the same
+ * @throws {TypeError | RangeError} when that is no number of workers
+ */
+export function size(workers) {
+  if (whole("size", workers, 1) > MOST_WORKERS) {
+    throw new RangeError(`size must be ${MOST_WORKERS} or less, not ${workers}`);
+  }
+  return workers;
+}
+
+/** More than any machine has use for; each one is a thread. */
+const MOST_WORKERS = 64;
+
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @throws {TypeError} when it is given and cannot be called
+ */
+export function listener(name, value) {
+  if (value !== undefined && typeof value !== "function") {
+    throw new TypeError(`${name} must be a function, not ${typeof value}`);
+  }
 }
 
 /**
@@ -56,7 +82,7 @@ function finite(name, value) {
  * @param {number} least
  * @returns {number} `value`
  */
-export function whole(name, value, least) {
+function whole(name, value, least) {
   if (!Number.isInteger(amount(name, value, least))) {
     throw new RangeError(`${name} must be a whole number, not ${value}`);
   }

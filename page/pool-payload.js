@@ -14,8 +14,21 @@ export function held(payload, transfer) {
   if (isValue(payload) && transfer.length === 0) return { payload, transfer };
   // Together, so that what was handed over is found again.
   const clone = structuredClone({ payload, transfer }, { transfer });
+  if (clone === null) throw unsendable();
   const buffers = [...clone.transfer, ...largeBuffers(clone.payload)];
   return { payload: clone.payload, transfer: [...new Set(buffers)] };
+}
+
+/**
+ * @param {unknown} [thrown] what the browser threw instead of sending a payload, if anything
+ * @returns {unknown} that, or a DataCloneError where a browser fails otherwise: by a stack that ends,
+ *   or by nothing at all
+ */
+export function unsendable(thrown) {
+  const stackEnded = thrown instanceof Error && /call stack|recursion/.test(thrown.message);
+  if (thrown !== undefined && !stackEnded) return thrown;
+  const message = "The payload could not be cloned: too many objects lie in each other";
+  return new DOMException(message, "DataCloneError");
 }
 
 /**

@@ -14,7 +14,8 @@
  * @property {number} graceMs a task that was given up may take to stop before its worker is ended
  * @property {number} maxTasksPerWorker answers after which a worker is replaced
  * @property {number} bootAttempts times that one place for a worker is tried in a row
- * @property {number} bootPause before the second attempt; four times as long before each later one
+ * @property {number} bootPause before the second attempt; four times as long before each later one,
+ *   but never more than ten seconds
  */
 
 /**
@@ -62,7 +63,7 @@
 
 /**
  * How many tasks were sent, and ended in what: `sent` is the sum of the others and of the tasks
- * that wait or run. `late`: answers to tasks that had been given up; `started` and `lost`: workers.
+ * that are not settled yet. `late`: answers to tasks that had been given up; `started` and `lost`: workers.
  * @typedef {Record<"sent" | Outcome["kind"] | "late" | "started" | "lost", number>} Counts
  */
 

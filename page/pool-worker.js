@@ -1,6 +1,5 @@
 import { whyNotLoaded } from "./pool-diagnosis.js";
 import { areNames, errorFrom } from "./pool-messages.js";
-import { errorToMessage } from "./protocol.js";
 
 /**
  * @import { ErrorMessage, FromWorker, ReadyMessage, Stage, ToWorker } from "./protocol.js"
@@ -14,6 +13,7 @@ import { errorToMessage } from "./protocol.js";
  * @property {(message: ReadyMessage) => void} onReady
  * @property {(id: number, value: number) => void} onProgress
  * @property {(id: number, outcome: Done | Failed) => void} onAnswer
+ * @property {(id: number) => void} onUnreadable it could not read the payload of this task
  * @property {(error: ErrorMessage) => void} onError it is no good any longer, whatever the reason
  * @property {() => void} onExit it ended without a word
  */
@@ -33,6 +33,8 @@ export class PoolWorker {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #interrupting;
   #end = new AbortController();
+  /** The task that was sent last. */
+  #latest = 0;
 
   /**
    * Starts the worker and tells it to boot.
@@ -43,7 +45,7 @@ export class PoolWorker {
    */
   constructor(url, config, listener) {
     this.#listener = listener;
-    this.#worker = typeof url === "function" ? url() : new Worker(url, { type: "module" });
+    this.#worker = typeof url === "function" ? made(url) : new Worker(url, { type: "module" });
     this.#worker.onmessage = ({ data }) => this.#receive(data);
     this.#worker.onerror = (event) => {
       // What went wrong is told to whoever waits for it, so it is no error of the page.
@@ -89,6 +91,7 @@ export class PoolWorker {
    * @throws {DOMException} DataCloneError when the payload cannot be cloned
    */
   run(id, task, payload, transfer) {
+    this.#latest = id;
     this.#post({ type: "run", id, task, payload }, transfer);
   }
 
@@ -157,6 +160,9 @@ export class PoolWorker {
       case "failed":
         listener.onAnswer(message.id, { kind: "failed", error: errorFrom(message.error) });
         break;
+      case "unreadable":
+        listener.onUnreadable(this.#latest);
+        break;
       case "boot-failed":
       case "fatal":
         listener.onError(errorFrom(message.error));
@@ -176,10 +182,22 @@ export class PoolWorker {
     if (this.lifeline === undefined) return;
     navigator.locks
       .request(this.lifeline, { signal: this.#end.signal }, () => this.#listener.onExit())
-      .catch((error) => {
-        if (!this.#end.signal.aborted) this.#listener.onError(errorToMessage(error));
-      });
+      // Aborted, or refused where a site may store nothing: then there is no lifeline.
+      .catch(() => {});
   }
+}
+
+/**
+ * @param {() => Worker} make
+ * @returns {Worker}
+ * @throws {TypeError} when it made something else
+ */
+function made(make) {
+  const worker = make();
+  if (typeof worker?.postMessage !== "function" || typeof worker.terminate !== "function") {
+    throw new TypeError("The function given as `url` must return a Worker");
+  }
+  return worker;
 }
 
 /**

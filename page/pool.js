@@ -7,8 +7,8 @@
 
 import { step } from "./pool-core.js";
 import { errorOf } from "./pool-errors.js";
-import { amount, limitsOf, whole } from "./pool-options.js";
-import { held } from "./pool-payload.js";
+import { amount, limitsOf, listener, size } from "./pool-options.js";
+import { held, unsendable } from "./pool-payload.js";
 import { nextDeadline, openPool } from "./pool-state.js";
 import { PoolWorker } from "./pool-worker.js";
 import { errorToMessage } from "./protocol.js";
@@ -64,7 +64,7 @@ import { Standstill } from "./standstill.js";
  * @property {PoolState["phase"]} phase
  * @property {number} size workers that there should be
  * @property {number} queued tasks that wait
- * @property {number} running tasks that a worker has
+ * @property {number} running tasks that a worker has and that are not settled yet
  * @property {{worker: number, status: Slot["status"], task: {id: number, name: string} | null,
  *   answered: number}[]} workers one for each place
  * @property {Counts} counts
@@ -125,6 +125,7 @@ export class WorkerPool {
    * @throws {TypeError | RangeError} when an option makes no sense
    */
   constructor({ url, config = {}, onEvent, ...limits }) {
+    listener("onEvent", onEvent);
     this.#url = url;
     this.#config = config;
     this.#onEvent = onEvent;
@@ -156,6 +157,7 @@ export class WorkerPool {
       if (typeof task !== "string") {
         throw new TypeError(`A task is a name, not a ${typeof task}: it is sent to a worker`);
       }
+      listener("onProgress", onProgress);
       this.#lastId += 1;
       const id = this.#lastId;
       const forget = signal && this.#follow(signal, id);
@@ -195,7 +197,7 @@ export class WorkerPool {
       phase,
       size: limits.size,
       queued: queue.length,
-      running: slots.filter(({ task }) => task).length,
+      running: slots.filter(({ status, verdict }) => status === "busy" || verdict).length,
       workers: slots.map(({ worker, status, task, answered }) => ({
         worker,
         status,
@@ -209,11 +211,11 @@ export class WorkerPool {
   /**
    * Changes the number of workers: further ones start, free ones are ended, and ones with a task are
    * ended when it is over. Places whose workers could not boot are tried again.
-   * @param {number} size
-   * @throws {TypeError | RangeError} when `size` is no whole number from 1
+   * @param {number} workers
+   * @throws {TypeError | RangeError} when that is no whole number from 1 to 64
    */
-  resize(size) {
-    this.#take({ type: "resized", size: whole("size", size, 1) });
+  resize(workers) {
+    this.#take({ type: "resized", size: size(workers) });
   }
 
   /**
@@ -247,12 +249,15 @@ export class WorkerPool {
     this.#events.push(event);
     if (this.#busy) return;
     this.#busy = true;
-    for (let next = this.#events.shift(); next; next = this.#events.shift()) {
-      const { state, effects } = step(this.#state, next, performance.now());
-      this.#state = state;
-      for (const effect of effects) this.#carryOut(effect);
+    try {
+      for (let next = this.#events.shift(); next; next = this.#events.shift()) {
+        const { state, effects } = step(this.#state, next, performance.now());
+        this.#state = state;
+        for (const effect of effects) this.#carryOut(effect);
+      }
+    } finally {
+      this.#busy = false;
     }
-    this.#busy = false;
     this.#setAlarm();
     this.#spread();
   }
@@ -329,6 +334,7 @@ export class WorkerPool {
           },
           onProgress: (id, value) => this.#take({ type: "progressed", worker, id, value }),
           onAnswer: (id, outcome) => this.#take({ type: "answered", worker, id, outcome }),
+          onUnreadable: (id) => this.#take({ type: "unsendable", id, error: unsendable() }),
           onError: (error) => this.#take({ type: "errored", worker, error }),
           onExit: () => this.#take({ type: "exited", worker }),
         },
@@ -352,7 +358,7 @@ export class WorkerPool {
       poolWorker.run(id, name, job.payload, job.transfer);
       this.#tell({ type: "task-started", id, task: name, worker });
     } catch (error) {
-      this.#take({ type: "unsendable", id, error });
+      this.#take({ type: "unsendable", id, error: unsendable(error) });
     }
     job.payload = undefined;
     job.transfer = [];
@@ -367,7 +373,7 @@ export class WorkerPool {
     try {
       Object.assign(job, held(job.payload, job.transfer));
     } catch (error) {
-      this.#take({ type: "unsendable", id, error });
+      this.#take({ type: "unsendable", id, error: unsendable(error) });
     }
   }
 

@@ -66,9 +66,10 @@
  * @typedef {{type: "progress", id: number, value: number}} ProgressMessage
  * @typedef {{type: "done", id: number, result: unknown}} DoneMessage
  * @typedef {{type: "failed", id: number, error: ErrorMessage}} FailedMessage
+ * @typedef {{type: "unreadable"}} UnreadableMessage the last message could not be read
  * @typedef {{type: "fatal", error: ErrorMessage}} FatalMessage
  * @typedef {StageMessage | ReadyMessage | BootFailedMessage | ProgressMessage | DoneMessage
- *   | FailedMessage | FatalMessage} FromWorker
+ *   | FailedMessage | UnreadableMessage | FatalMessage} FromWorker
  */
 
 /**
@@ -184,16 +185,20 @@ function shortened(text, longest) {
     : `${text.slice(0, longest)} … (${text.length - longest} more characters)`;
 }
 
+/** Bytes from which a transfer is worth its while. */
+const LARGE = 16_384;
+
 /**
- * The buffers in a result that are large enough to be worth a transfer, each of them once.
+ * Looks through a value that is to be sent.
  *
- * Only plain objects and arrays are searched, because the runtime's results consist of nothing
- * else.
+ * Only plain objects, arrays, maps and sets are searched: nothing else nests.
  * @param {unknown} value
- * @param {number} [atLeast] bytes from which a buffer counts as large
- * @returns {ArrayBuffer[]}
+ * @param {number} [deepest] objects that may lie in each other
+ * @returns {ArrayBuffer[]} the buffers in it that are large enough to be worth a transfer, each of
+ *   them once
+ * @throws {DOMException} DataCloneError when more lie in each other
  */
-export function largeBuffers(value, atLeast = 16_384) {
+export function largeBuffers(value, deepest = Number.POSITIVE_INFINITY) {
   if (typeof value !== "object") {
     return [];
   }
@@ -201,23 +206,36 @@ export function largeBuffers(value, atLeast = 16_384) {
   const found = new Set();
   /** @type {Set<object>} */
   const seen = new Set();
-  /** @param {unknown} part */
-  const search = (part) => {
-    if (typeof part !== "object" || part === null || seen.has(part)) {
-      return;
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > deepest) {
+      throw new DOMException(`More than ${deepest} objects lie in each other`, "DataCloneError");
     }
-    seen.add(part);
-    const buffer = ArrayBuffer.isView(part) ? part.buffer : part;
-    if (buffer instanceof ArrayBuffer) {
-      if (buffer.byteLength >= atLeast) {
+    /** @type {(object | null)[]} */
+    const below = [];
+    for (const part of level) {
+      if (part === null || seen.has(part)) continue;
+      seen.add(part);
+      const buffer = ArrayBuffer.isView(part) ? part.buffer : part;
+      if (!(buffer instanceof ArrayBuffer)) {
+        for (const inner of partsOf(part)) {
+          if (typeof inner === "object") below.push(inner);
+        }
+      } else if (buffer.byteLength >= LARGE) {
         found.add(buffer);
       }
-      return;
     }
-    for (const inner of Array.isArray(part) ? part : Object.values(part)) {
-      search(inner);
-    }
-  };
-  search(value);
+    level = below;
+  }
   return [...found];
+}
+
+/**
+ * @param {object} whole
+ * @returns {Iterable<any>}
+ */
+function partsOf(whole) {
+  if (ArrayBuffer.isView(whole)) return [];
+  if (Array.isArray(whole) || whole instanceof Set) return whole;
+  return whole instanceof Map ? [...whole.keys(), ...whole.values()] : Object.values(whole);
 }

@@ -52,7 +52,14 @@ export function runner({ answer, cancel }, completed) {
     const abort = () => cancel();
     signal?.addEventListener("abort", abort);
     try {
-      return await new Promise((settle) => answer(task, payload, report, settle));
+      return await new Promise((resolve, reject) => {
+        try {
+          // Pyodide may break after it has told the outcome, and then there is none.
+          answer(task, payload, report, (outcome) => queueMicrotask(() => resolve(outcome)));
+        } catch (thrown) {
+          reject(thrown);
+        }
+      });
     } catch (thrown) {
       broken = new RuntimeBrokenError(`Python broke while it ran ${task}: ${thrown}`, {
         cause: thrown,

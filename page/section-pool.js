@@ -4,7 +4,7 @@ import { log } from "./event-log.js";
 import { sentenceFor } from "./failure.js";
 import { size, span, whole } from "./numbers.js";
 import { WorkerPool } from "./pool.js";
-import { defaultSize } from "./pool-options.js";
+import { defaultSize, limitsOf } from "./pool-options.js";
 import { drawPool } from "./section-pool-figure.js";
 import { Ledger } from "./section-pool-ledger.js";
 import { showLedger, showLimits, showWorkers } from "./section-pool-tables.js";
@@ -33,6 +33,9 @@ const PAYLOADS = {
 /** The ways to die that the reader can provoke, one after the other. */
 const DEATHS = /** @type {const} */ (["error", "close", "rejection", "fatal"]);
 
+/** Places with a worker that has been ready. */
+const READY = new Set(["ready", "busy", "stopping"]);
+
 /** The reader's pool: at most one at a time, made by the first task. */
 class PoolSection {
   /** @type {WorkerPool | undefined} */
@@ -60,13 +63,16 @@ class PoolSection {
       this.#pool?.resize(Number(size.value));
       this.#show();
     });
-    whenSpoken(() => this.#draw());
+    whenSpoken(() => {
+      showLimits(limitsOf({ maxQueue: MAX_QUEUE }));
+      this.#draw();
+    });
   }
 
   /** @returns {WorkerPool} the pool, started if there is none */
   get pool() {
     if (this.#pool) return this.#pool;
-    this.#boots.clear();
+    this.#firstBoot = 0;
     const pool = new WorkerPool({
       url: new URL("worker.js", site.assets),
       config: { runtimeURL: site.runtime.href },
@@ -75,7 +81,6 @@ class PoolSection {
       onEvent: (happening) => this.#hear(happening),
     });
     this.#pool = pool;
-    showLimits(pool.limits);
     return pool;
   }
 
@@ -158,6 +163,8 @@ class PoolSection {
         this.#log(happening.ended, happening.worker);
         break;
       case "worker-gone":
+        this.#boots.delete(happening.worker);
+        this.#booting.delete(happening.worker);
         this.#log(happening.reason, happening.worker, happening.error?.message);
         break;
       case "task-progress":
@@ -186,7 +193,7 @@ class PoolSection {
   #noteBoot(worker, boot) {
     this.#booting.delete(worker);
     if (!boot) return;
-    if (this.#boots.size === 0) this.#firstBoot = boot.ms;
+    if (this.#firstBoot === 0) this.#firstBoot = boot.ms;
     else this.#laterBoot = boot.ms;
     this.#boots.set(worker, boot);
     log(say("pool.event.ready", { worker: whole(worker), span: span(boot.ms) }), "worker", LOG);
@@ -236,16 +243,12 @@ class PoolSection {
       settled: { done, failed, lost: refused + aborted + crashed + closed },
     });
     showWorkers(workers, this.#boots);
-    // What was given up is settled, though its worker may still be stopping.
-    const stopping = workers.filter(({ status }) => status === "stopping").length;
-    showLedger(this.#ledger, queued + running - stopping);
+    showLedger(this.#ledger, queued + running);
     byId("pool-summary", HTMLElement).textContent = stats
       ? say("pool.summary", {
           queued: whole(queued),
           running: whole(running),
-          ready: whole(
-            workers.filter(({ status }) => !["empty", "starting"].includes(status)).length,
-          ),
+          ready: whole(workers.filter(({ status }) => READY.has(status)).length),
           size: whole(stats.size),
         })
       : say("pool.none");

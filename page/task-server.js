@@ -95,15 +95,15 @@ export function serveTasks(boot) {
     send({ type: "fatal", error: errorToMessage(event.reason) });
   });
 
-  // It cannot be told which task it was, but the worker has no other.
-  scope.onmessageerror = () => {
-    const message = "A message to the worker could not be read";
-    send({ type: "fatal", error: { name: "DataCloneError", message, traceback: "" } });
-  };
+  scope.onmessageerror = () => send({ type: "unreadable" });
 
   scope.onmessage = ({ data }) => {
-    const message = /** @type {ToWorker} */ (data);
-    switch (message.type) {
+    const message = /** @type {ToWorker | null} */ (data);
+    switch (message?.type) {
+      case undefined:
+        // That is how Chromium says that objects lie too deep in each other.
+        if (message === null) send({ type: "unreadable" });
+        break;
       case "boot":
         start(message.config);
         break;
@@ -175,14 +175,16 @@ function send(message, transfer) {
 }
 
 /**
- * Large buffers are transferred, unless one of them belongs to a memory that cannot be.
+ * Large buffers are transferred, unless one of them belongs to a WebAssembly memory and cannot be.
  * @param {number} id
  * @param {unknown} result
  * @throws {DOMException} DataCloneError when the result cannot be cloned
  */
 function sendResult(id, result) {
+  // Those come first, so that they are refused before any other is detached.
+  const buffers = largeBuffers(result, DEEPEST).sort((a, b) => unlikeMemory(a) - unlikeMemory(b));
   try {
-    send({ type: "done", id, result }, largeBuffers(result));
+    send({ type: "done", id, result }, buffers);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     send({ type: "done", id, result });
@@ -190,18 +192,30 @@ function sendResult(id, result) {
 }
 
 /**
+ * @param {ArrayBuffer} buffer
+ * @returns {number} what is left when it is divided into pages of a WebAssembly memory
+ */
+const unlikeMemory = ({ byteLength }) => byteLength % 65_536;
+
+/** Objects that may lie in each other: from some more on a page fails to read them, without a word. */
+const DEEPEST = 500;
+
+/**
  * Takes a lock that only the end of this worker releases.
  * @param {string} name
- * @returns {Promise<boolean>} false where the browser has no such locks
+ * @returns {Promise<boolean>} false where the browser has no such locks, or refuses them because the
+ *   site may store nothing
  */
 function holdForLife(name) {
   if (!scope.navigator.locks) {
     return Promise.resolve(false);
   }
   return new Promise((resolve) => {
-    scope.navigator.locks.request(name, () => {
-      resolve(true);
-      return new Promise(() => {});
-    });
+    scope.navigator.locks
+      .request(name, () => {
+        resolve(true);
+        return new Promise(() => {});
+      })
+      .catch(() => resolve(false));
   });
 }

@@ -5,9 +5,10 @@ Values cross the border by these rules:
 - JavaScript to Python: objects become dicts, arrays lists, typed arrays and ArrayBuffers bytes,
   `null` and `undefined` None. A payload that holds anything else but Maps (dicts) and Sets (sets)
   is refused.
-- Python to JavaScript: dicts become plain objects, lists and tuples arrays, bytes and
-  one-dimensional NumPy arrays typed arrays (each a copy with a buffer of its own), None `null`.
-  A value of any other kind is refused; no proxy ever leaves this module.
+- Python to JavaScript: dicts with names as keys become plain objects, lists and tuples arrays,
+  bytes and one-dimensional NumPy arrays of numbers typed arrays (each a copy with a buffer of its
+  own), NumPy's numbers numbers, None `null`. A value of any other kind is refused by a TypeError
+  that names it; no proxy ever leaves this module.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ import numpy as np
 import PIL
 import pyodide
 from js import Object
-from pyodide.ffi import JsBuffer, JsProxy, jsnull, to_js
+from pyodide.ffi import JsBuffer, JsException, JsProxy, jsnull, to_js
 
 import handlers
 from handlers import crash as _crash  # noqa: F401 - importing it registers the task
@@ -111,6 +112,8 @@ def _payload(value: Any) -> dict[str, Any]:
         return {}
     if not isinstance(value, JsProxy):
         raise BadPayloadError("payload", "must be an object")
+    if value.typeof != "object" or Object.prototype.toString.call(value) != "[object Object]":
+        raise BadPayloadError("payload", "must be a plain object")
     entries = ((key, inner) for key, inner in Object.entries(value) if inner is not None)
     return {key: _to_python(inner, key) for key, inner in entries}
 
@@ -124,7 +127,10 @@ def _to_python(value: Any, field: str) -> Any:
     def refuse(foreign: JsProxy, *_: object) -> None:
         raise BadPayloadError(field, f"holds a {foreign.constructor.name}, which Python has not")
 
-    return _plain(value.to_py(default_converter=refuse))
+    try:
+        return _plain(value.to_py(default_converter=refuse))
+    except (RecursionError, JsException) as error:
+        raise BadPayloadError(field, "lies too deep in itself, or in a circle") from error
 
 
 def _plain(value: Any) -> Any:
@@ -142,11 +148,26 @@ def _to_javascript(value: Any) -> JsProxy:
 
 
 def _with_nulls(value: Any) -> Any:
-    """Put `null` where Pyodide would put `undefined`, which JSON drops."""
+    """Put `null` where Pyodide would put `undefined`; refuse what JavaScript has no word for."""
     if value is None:
         return jsnull
     if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"A key of a result must be a str, not {type(key).__name__}.")
         return {key: _with_nulls(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_with_nulls(inner) for inner in value]
-    return value
+    if isinstance(value, np.ndarray) and (value.ndim != 1 or value.dtype.kind not in "biuf"):
+        raise TypeError(
+            f"An array in a result must hold numbers in one dimension, not {value.dtype} in"
+            f" {value.ndim}; give its shape beside it."
+        )
+    if isinstance(value, np.bool_ | np.number) and not isinstance(value, np.complexfloating):
+        return value.item()
+    if isinstance(value, _KEPT):
+        return value
+    raise TypeError(f"A result must not hold a {type(value).__name__}.")
+
+
+_KEPT = (bool, int, float, str, bytes, bytearray, memoryview, np.ndarray, JsProxy)

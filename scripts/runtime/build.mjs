@@ -28,6 +28,11 @@ example: node scripts/runtime/build.mjs --wheels .cache/wheels/314.0.4 \\
            --handlers dist/workers_handlers-0.1.0-py3-none-any.whl --out dist/runtime
 `;
 
+/** @param {unknown} error whose message may hold a whole traceback */
+function lastLine(error) {
+  return String(error).trimEnd().split("\n").at(-1);
+}
+
 /** @returns {{wheels?: string, handlers?: string, out?: string, help?: boolean}} */
 function readArguments() {
   try {
@@ -60,7 +65,12 @@ const pyodideFolder = dirname(fileURLToPath(import.meta.resolve("pyodide/package
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
 
-const lock = await resolveLock({ wheels, handlers });
+const lock = await resolveLock({ wheels, handlers }).catch((error) => {
+  console.error(
+    `The packages could not be resolved from ${wheels}: ${lastLine(error)}\n\n${USAGE}`,
+  );
+  process.exit(1);
+});
 /** @type {Map<string, string>} file name → where it comes from */
 const sources = new Map();
 for (const name of ["pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"]) {

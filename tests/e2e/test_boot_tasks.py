@@ -65,7 +65,7 @@ def test_payload_of_another_kind_is_refused(boot_bench: BootBench, thread: str) 
     errors = [failed["error"] for failed in answers]
     assert {error["code"] for error in errors} == {"bad-payload"}
     fields = [error["details"]["field"] for error in errors]
-    assert fields == ["x", "payload", "payload", "payload", "0", "x", "x", "y"]
+    assert fields == ["x", "payload", "payload", "payload", "payload", "x", "x", "y"]
 
 
 @pytest.mark.parametrize("thread", THREADS)
@@ -161,8 +161,24 @@ def test_result_without_meaning_in_javascript_fails_the_task_alone(
     session = boot_bench.start(thread, ("probe-function", {}), ("probe-echo", {"value": 1}))
 
     [failed, done] = session.answers
-    assert failed["error"]["name"] == "ConversionError"
+    assert failed["error"]["name"] == "TypeError"
     assert done["result"] == 1
+
+
+ODD = ("set", "key", "table", "dates", "date", "complex", "object")
+
+
+def test_result_that_would_be_something_else_is_refused(boot_bench: BootBench) -> None:
+    """A set, a key that is no name, a table, a date: each by an error that names it."""
+    session = boot_bench.start(
+        "inWorker", ("probe-numbers", {}), *(("probe-odd", {"kind": kind}) for kind in ODD)
+    )
+
+    [numbers, *refused] = session.answers
+    assert numbers["result"] == [3, 1.5, True, 7]
+    assert [failed["error"]["name"] for failed in refused] == ["TypeError"] * len(ODD)
+    assert "must not hold a set" in refused[0]["error"]["message"]
+    assert "must be a str, not int" in refused[1]["error"]["message"]
 
 
 def test_result_that_cannot_be_cloned_fails_the_task_alone(boot_bench: BootBench) -> None:

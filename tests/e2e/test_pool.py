@@ -143,6 +143,56 @@ def test_memory_that_cannot_be_handed_over_is_copied(pool_bench: PoolBench) -> N
     """) == {"bytes": 65536}
 
 
+def test_memory_that_cannot_be_handed_over_spoils_nothing_else(pool_bench: PoolBench) -> None:
+    """The result's own large array comes along with it."""
+    assert pool_bench.play("""
+        const pool = new TestPool();
+        const { own, memory } = await pool.run("withMemory");
+        return [own.byteLength, memory.byteLength];
+    """) == [100_000, 65_536]
+
+
+@pytest.mark.parametrize("depth", [501, 1500, 2400, 100_000])
+def test_what_lies_too_deep_in_each_other_is_refused(pool_bench: PoolBench, depth: int) -> None:
+    """A browser may fail to read such a message and tell nobody, so it is never sent."""
+    seen = pool_bench.play(
+        """
+        const pool = new TestPool({ size: 1 });
+        await pool.ready;
+        let nested = null;
+        for (let level = 0; level < given; level += 1) nested = [nested];
+        const results = await Promise.all([
+          outcome(pool.run("nest", given)),
+          outcome(pool.run("nestMaps", given)),
+        ]);
+        const free = outcome(pool.run("echo", nested));
+        const waiting = outcome(pool.run("echo", { nested }));
+        const payloads = await Promise.all([free, waiting]);
+        return {
+          names: [...results, ...payloads].map(({ failed }) => failed.name),
+          still: await pool.run("echo", 1),
+          started: pool.stats.counts.started,
+        };
+        """,
+        depth,
+    )
+    assert seen == {"names": ["DataCloneError"] * 4, "still": 1, "started": 1}
+
+
+def test_what_lies_deep_but_not_too_deep_passes(pool_bench: PoolBench) -> None:
+    """Nobody who nests reasonably is refused."""
+    assert (
+        pool_bench.play("""
+        const pool = new TestPool({ size: 1 });
+        let nested = 0;
+        for (let level = 0; level < 240; level += 1) nested = { nested: [nested] };
+        const both = [pool.run("nest", 499), pool.run("echo", nested), pool.run("echo", nested)];
+        return (await Promise.all(both.map(outcome))).map(({ failed }) => failed ?? "fine");
+    """)
+        == ["fine"] * 3
+    )
+
+
 THROWN: dict[str, dict[str, Any]] = {
     "string": {"name": "Error", "message": "just a string"},
     "emptyString": {"name": "Error", "message": ""},

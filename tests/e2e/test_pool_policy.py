@@ -52,6 +52,21 @@ def test_without_web_locks(page: Page, origin: str) -> None:
     """) == ["WorkerCrashedError", 1]
 
 
+@pytest.mark.parametrize("where", ["page", "worker", "both"])
+def test_where_web_locks_are_refused(page: Page, origin: str, where: str) -> None:
+    """A site that may store nothing gets no lock either, and the pool does without a lifeline."""
+    page.goto(f"{origin}harness/index.html")
+    assert PoolBench(page, origin).play(
+        """
+        if (given !== "worker") await import("/harness/deny-locks.js");
+        const pool = new TestPool(given === "page" ? {} : { url: "/harness/without-locks.js" });
+        const { failed } = await outcome(pool.run("errorLater"));
+        return [failed.is, await pool.run("echo", 1)];
+        """,
+        where,
+    ) == ["WorkerCrashedError", 1]
+
+
 def test_payload_that_the_worker_cannot_read(pool_bench: PoolBench) -> None:
     """Cloned here, refused there: a certificate exists in pages only. Its task settles."""
     failed, following = pool_bench.play("""
@@ -61,8 +76,7 @@ def test_payload_that_the_worker_cannot_read(pool_bench: PoolBench) -> None:
         const { failed } = await outcome(pool.run("echo", { certificate }));
         return [failed, await pool.run("echo", 1)];
     """)
-    assert failed["is"] == "WorkerCrashedError"
-    assert failed["cause"]["name"] == "DataCloneError"
+    assert failed["name"] == "DataCloneError"
     assert following == 1
 
 

@@ -190,7 +190,7 @@ BREAKS = [
     Break(
         "a failed boot is tried again without a pause",
         "pool-moves.js",
-        "slot.until = now + bootPause * 4 ** (failures - 1);",
+        "slot.until = now + Math.min(bootPause * 4 ** (failures - 1), LONGEST_PAUSE);",
         "slot.until = now;",
     ),
     Break(

@@ -149,5 +149,19 @@ serveTasks(
       return { first: array, second: array.subarray(1), again: array };
     },
     wasmMemory: () => new Uint8Array(new WebAssembly.Memory({ initial: 1 }).buffer),
+    withMemory: () => ({
+      own: new Uint8Array(100_000),
+      memory: new Uint8Array(new WebAssembly.Memory({ initial: 1 }).buffer),
+    }),
+    nest(depth) {
+      let nested = null;
+      for (let level = 0; level < depth; level += 1) nested = { nested };
+      return nested;
+    },
+    nestMaps(depth) {
+      let nested = null;
+      for (let level = 0; level < depth; level += 1) nested = new Map([[level, nested]]);
+      return nested;
+    },
   }),
 );

@@ -44,6 +44,26 @@ def function() -> Any:
     return {"call": function}
 
 
+@task("probe-numbers")
+def numbers() -> Any:
+    """Give NumPy's own numbers."""
+    return [np.int64(3), np.float32(1.5), np.True_, np.uint8(7)]
+
+
+@task("probe-odd")
+def odd(*, kind: Literal["set", "key", "table", "dates", "date", "complex", "object"]) -> Any:
+    """Give something that would be something else in JavaScript."""
+    return {
+        "set": {1, 2},
+        "key": {1: 2, "1": 3},
+        "table": np.zeros((2, 2)),
+        "dates": np.zeros(2, "datetime64[D]"),
+        "date": np.datetime64("2026-01-01"),
+        "complex": np.complex128(1),
+        "object": [object()],
+    }[kind]
+
+
 @task("probe-js-function")
 def js_function() -> Any:
     """Give something that JavaScript has and no message can carry."""

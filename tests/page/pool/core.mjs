@@ -10,6 +10,7 @@ const load = (name) => import(new URL(name, folder).href);
 
 export const { step } = await load("pool-core.js");
 export const { openPool, nextDeadline } = await load("pool-state.js");
-export const { limitsOf, defaultSize, whole, amount } = await load("pool-options.js");
+export const { LONGEST_PAUSE } = await load("pool-moves.js");
+export const { limitsOf, defaultSize, size, amount, listener } = await load("pool-options.js");
 export const errors = await load("pool-errors.js");
 export const { TaskError } = await load("protocol.js");

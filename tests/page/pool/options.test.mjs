@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { amount, defaultSize, limitsOf, whole } from "./core.mjs";
+import { amount, defaultSize, limitsOf, listener, size } from "./core.mjs";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -58,10 +58,17 @@ for (const name of ALL) {
   });
 }
 
-test("a size that is asked for later must be a whole number from 1", () => {
-  assert.equal(whole("size", 4, 1), 4);
-  assert.throws(() => whole("size", 0, 1), RangeError);
-  assert.throws(() => whole("size", 1.5, 1), RangeError);
+test("a size that is asked for later must be a whole number from 1 to 64", () => {
+  assert.equal(size(4), 4);
+  assert.equal(size(64), 64);
+  for (const bad of [0, 1.5, 65, 2 ** 53]) assert.throws(() => size(bad), RangeError);
+  assert.throws(() => size("2"), TypeError);
+});
+
+test("a listener is a function or not there", () => {
+  listener("onEvent", undefined);
+  listener("onEvent", () => {});
+  for (const bad of [5, null, {}]) assert.throws(() => listener("onEvent", bad), TypeError);
 });
 
 test("a priority may be below zero, and a time may be for ever", () => {

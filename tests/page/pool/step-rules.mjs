@@ -4,7 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import { nextDeadline, step } from "./core.mjs";
+import { LONGEST_PAUSE, nextDeadline, step } from "./core.mjs";
 import { isFull } from "./effect-rules.mjs";
 
 /**
@@ -236,7 +236,7 @@ function checkPlaces(world, { event, before, state }) {
     if (is.failures >= bootAttempts) {
       world.rule(is.status === "abandoned", "a place is given up after `bootAttempts`");
     } else if (is.status === "empty") {
-      const pause = bootPause * 4 ** was.failures;
+      const pause = Math.min(bootPause * 4 ** was.failures, LONGEST_PAUSE);
       world.rule(is.until === world.now + pause, "each pause is four times as long");
     } else {
       world.rule(bootPause === 0, "a failed boot is followed by a pause");
