@@ -18,7 +18,7 @@ run: ## set up, then serve the page at http://127.0.0.1:8000 (ARGS="--port 9000"
 
 test: check ## check, then run every test (ARGS="-k depth" for some of them)
 	@$(SETUP) test
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: ## types, lint, import direction, HTML, equality of both languages
 	@$(SETUP) check
