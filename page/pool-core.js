@@ -96,8 +96,11 @@ class Turn extends Moves {
     // Behind all that are as urgent, which keeps the order in which they came.
     let at = pool.queue.length;
     while (at > 0 && pool.queue[at - 1].priority < task.priority) at -= 1;
-    const waiting = { ...task, deadline: this.now + task.timeout };
-    pool.queue = [...pool.queue.slice(0, at), waiting, ...pool.queue.slice(at)];
+    const ahead = at === pool.queue.length ? pool.queue : pool.queue.slice(0, at);
+    pool.queue = ahead.concat(
+      [{ ...task, deadline: this.now + task.timeout }],
+      pool.queue.slice(at),
+    );
   }
 
   /**
