@@ -23,10 +23,10 @@ from server.api import (
 )
 from server.body_limit import with_body_limit
 from server.database import Pool, new_pool
+from server.document import describe
 from server.headers import with_secure_headers
 from server.loop_lag import LoopLag
 from server.outbox import Depth, depth
-from server.problems import Problem
 from server.settings import Settings
 from server.single_flight import SingleFlight
 from server.site import site
@@ -81,7 +81,7 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
     for resource in RESOURCES:
         app.include_router(resource.router)
     app.state.routes = [route for resource in RESOURCES for route in resource.router.routes]
-    _describe_problems(app)
+    describe(app, settings)
     return app
 
 
@@ -104,20 +104,3 @@ def assemble(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
         await (api if of_the_api else pages)(scope, receive, send)
 
     return with_secure_headers(either)
-
-
-def _describe_problems(app: FastAPI) -> None:
-    """Puts the problem's schema into the OpenAPI document in place of FastAPI's own."""
-    original = app.openapi
-
-    def openapi() -> dict[str, object]:
-        document = original()
-        schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas |= schema.pop("$defs", {})
-        schemas["Problem"] = schema
-        for name in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(name, None)
-        return document
-
-    app.openapi = openapi  # type: ignore[method-assign]

@@ -315,7 +315,7 @@ def _deliveries(text: str, count: int, key: str | None, delay_s: float) -> list[
     """What the API would enqueue for this; raises WorkersError, which names the option."""
     from pydantic import ValidationError
 
-    from server.api.deliveries import DeliveryRequest
+    from server.api.delivery_request import DeliveryRequest
 
     given = {"payload": {"text": text}, "count": count, "idempotency_key": key}
     try:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from server import channels
-from server.channels import ChannelClass, Fault
+from server.channels import ChannelClass, Schema
 from server.channels.email import EmailChannel
 from server.channels.page import PageChannel
 from server.channels.webhook import WebhookChannel
 from server.database import Pool
 from server.meter import Meter, MeteredChannel
-from server.outbox import Channel, Turn, new_holder
+from server.outbox import Channel, Check, Fault, Turn, new_holder
 from server.settings import Settings
 
 CHANNELS: Sequence[ChannelClass] = (
@@ -26,6 +26,16 @@ CHANNELS: Sequence[ChannelClass] = (
 def check_payload(channel: str, recipient: str, payload: Mapping[str, Any]) -> list[Fault]:
     """Why no channel of this name could ever send this, each field by its name."""
     return channels.check_payload(CHANNELS, channel, recipient, payload)
+
+
+def checks(settings: Settings) -> Mapping[str, Check]:
+    """What each channel has against a delivery under these settings, for `outbox.enqueue`."""
+    return {known.name: known.check(settings) for known in CHANNELS}
+
+
+def channel_fields(settings: Settings) -> Mapping[str, Mapping[str, Schema]]:
+    """By channel, the schemas of the fields that a delivery for it must have."""
+    return {known.name: known.fields(settings) for known in CHANNELS}
 
 
 def new_turn(own: Pool, for_channels: Pool, settings: Settings, meter: Meter) -> Turn:

@@ -156,19 +156,20 @@ async def _invalid(_request: Request, error: Exception) -> Response:
         )
         for fault in error.errors()
     ]
-    fields = ", ".join(sorted({fault.field for fault in faults}))
-    return problem_response(
-        HTTPStatus.UNPROCESSABLE_ENTITY, f"The request does not fit: {fields}.", errors=faults
-    )
+    return _unprocessable(faults)
 
 
 async def _unfit(_request: Request, error: Exception) -> Response:
     assert isinstance(error, InvalidDeliveryError)  # noqa: S101 - registered for this class only
-    fault = FieldProblem(field=f"body.{error.field}", message=error.reason)
+    return _unprocessable(
+        [FieldProblem(field=f"body.{fault.field}", message=fault.message) for fault in error.faults]
+    )
+
+
+def _unprocessable(faults: list[FieldProblem]) -> Response:
+    fields = ", ".join(sorted({fault.field for fault in faults}))
     return problem_response(
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-        f"The request does not fit: {fault.field}.",
-        errors=[fault],
+        HTTPStatus.UNPROCESSABLE_ENTITY, f"The request does not fit: {fields}.", errors=faults
     )
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from server import outbox
 from server.access import may_change_state
 from server.api.connection import Lent
-from server.api.deliveries import Storable
+from server.channels.storable import Storable
 from server.outbox import ChannelState
 from server.problems import described
 

@@ -2,126 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field
 
 from server import outbox
 from server.access import may_change_state
 from server.api.connection import Configured, Lent
-from server.channels import Fault
-from server.composition import check_payload
-from server.outbox import NewDelivery
+from server.api.delivery_request import DeliveryRequest
+from server.composition import checks
 from server.outbox.channels.page import PageMessage, page_messages
-from server.outbox.validation import RECIPIENT_LENGTH
 from server.problems import described
 
 router = APIRouter(prefix="/api", tags=["deliveries"])
 
 SHOWN_IDS = 25
-
-Storable = Annotated[str, Field(pattern=r"^[^\x00]*$")]
-"""Text that PostgreSQL can hold: anything without the null character."""
-
-
-class DeliveryRequest(BaseModel):
-    """One delivery, or several that are alike."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "channel": "page",
-                    "recipient": "page",
-                    "payload": {"text": "Good morning"},
-                    "count": 3,
-                }
-            ]
-        },
-    )
-
-    channel: Storable = Field("page", description="one of those that this software has")
-    recipient: Storable = Field(
-        "page",
-        min_length=1,
-        max_length=RECIPIENT_LENGTH,
-        validate_default=True,
-        description="for email addresses, separated by commas; for webhook a URL",
-    )
-    payload: dict[str, Any] = Field(
-        description="for page `text`; for email `subject`, `text` and perhaps `html` and "
-        "`reply_to`; for webhook whatever is to be posted"
-    )
-    count: int = Field(1, ge=1, le=1000)
-    idempotency_key: Storable | None = Field(
-        None,
-        min_length=1,
-        max_length=200,
-        description="the same request again adds nothing and gets the first ids; "
-        "of several deliveries each has the key with its number, from KEY/0 on",
-    )
-
-    @field_validator("channel")
-    @classmethod
-    def _known(cls, channel: str) -> str:
-        _raise(fault for fault in check_payload(channel, "", {}) if fault.field == "channel")
-        return channel
-
-    @field_validator("recipient")
-    @classmethod
-    def _reachable(cls, recipient: str, info: ValidationInfo) -> str:
-        if "channel" in info.data:
-            faults = check_payload(info.data["channel"], recipient, {})
-            _raise(fault for fault in faults if fault.field == "recipient")
-        return recipient
-
-    @field_validator("payload")
-    @classmethod
-    def _sendable(cls, payload: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        if "channel" in info.data:
-            faults = check_payload(info.data["channel"], "", payload)
-            _raise(fault for fault in faults if fault.field.startswith("payload"))
-        return payload
-
-    def deliveries(self, *, delay_s: float = 0.0) -> list[NewDelivery]:
-        """What to enqueue, due `delay_s` seconds from now."""
-        key = self.idempotency_key
-        return [
-            NewDelivery(
-                channel=self.channel,
-                recipient=self.recipient,
-                payload=self.payload,
-                idempotency_key=None if key is None else f"{key}/{number}",
-                delay_s=delay_s,
-            )
-            for number in range(self.count)
-        ]
-
-
-def _raise(faults: Iterable[Fault]) -> None:
-    """Raises the faults of one field, each under its place in it; nothing if there are none."""
-    lines: list[InitErrorDetails] = [
-        {
-            "type": PydanticCustomError("unsendable", "{why}", {"why": fault.message}),
-            "loc": tuple(fault.field.split(".")[1:]),
-            "input": None,
-        }
-        for fault in faults
-    ]
-    if lines:
-        raise ValidationError.from_exception_data("delivery", lines)
 
 
 class DeliveriesAccepted(BaseModel):
@@ -160,7 +57,10 @@ async def add_deliveries(
     """Adds them in one transaction: all of them or none."""
     async with connection.transaction():
         ids = await outbox.enqueue(
-            connection, wanted.deliveries(), max_attempts=settings.max_attempts
+            connection,
+            wanted.deliveries(),
+            max_attempts=settings.max_attempts,
+            checks=checks(settings),
         )
     return DeliveriesAccepted(ids=ids[:SHOWN_IDS], count=len(ids))
 
@@ -174,7 +74,7 @@ async def read_page_messages(
     connection: Lent,
     response: Response,
     after: Annotated[
-        int | None, Query(ge=0, description="a position; without it the newest")
+        int | None, Query(ge=0, lt=1 << 63, description="a position; without it the newest")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> PageMessages:

@@ -6,12 +6,13 @@ from http import HTTPStatus
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from server import outbox
 from server.access import may_change_state
 from server.api.connection import Lent
-from server.api.deliveries import Storable
+from server.api.fields import Moment, Whole
+from server.channels.storable import Storable
 from server.outbox import DeliveryPage, InvalidCursorError, ShownDelivery, Status
 from server.problems import ProblemError, described
 
@@ -31,6 +32,7 @@ Number = Annotated[int, Path(ge=1, lt=1 << 63, description="the delivery's id")]
 ChannelName = Annotated[
     Storable | None, Query(min_length=1, max_length=200, description="of this channel only")
 ]
+CURSOR = r"^(?:[0-9]{1,16}\.)?[0-9]{1,18}$"
 MORE = "room for at least so many further attempts"
 
 _gone_or_moved = described(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
@@ -58,12 +60,12 @@ class RetryFilter(BaseModel):
     settle_class: Storable | None = Field(
         None, min_length=1, max_length=200, description="why they ended, as 'exhausted'"
     )
-    settled_since: AwareDatetime | None = None
-    settled_before: AwareDatetime | None = Field(
+    settled_since: Moment | None = None
+    settled_before: Moment | None = Field(
         None, description="keeps those that end again from coming round"
     )
-    limit: int = Field(100, ge=1, le=1000, description="at most so many in this call")
-    attempts: int = Field(1, ge=1, le=25, description=MORE)
+    limit: Whole = Field(100, ge=1, le=1000, description="at most so many in this call")
+    attempts: Whole = Field(1, ge=1, le=25, description=MORE)
 
 
 @router.get("", summary="Deliveries, page by page", responses=described(HTTPStatus.BAD_REQUEST))
@@ -73,7 +75,7 @@ async def list_deliveries(  # noqa: PLR0913, PLR0917 - each is a part of the que
     status: Annotated[Status | None, Query(description="of this status only")] = None,
     channel: ChannelName = None,
     cursor: Annotated[
-        str | None, Query(max_length=100, description="`cursor` of the page before")
+        str | None, Query(pattern=CURSOR, description="`cursor` of the page before")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> DeliveryPage:

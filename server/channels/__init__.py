@@ -1,32 +1,24 @@
 """The channels of this server: what each takes, and where it sends it.
 
-A channel is one class with the four members of `ChannelClass` and a `send`, and one line in
+A channel is one class with the members of `ChannelClass` and a `send`, and one line in
 server/composition.py. The rules for claiming, retrying and parking are the outbox's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 
-from server.outbox import Channel, Connect
+from server.outbox import Channel, Check, Connect, Fault
 
 if TYPE_CHECKING:  # the settings read the webhooks' secrets by a module of this package
     from server.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong with one field of a delivery: `recipient`, or `payload.subject`."""
-
-    field: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: {self.message}"
+Schema = Mapping[str, Any]
+"""A JSON Schema."""
 
 
 class ChannelClass(Protocol):
@@ -38,7 +30,13 @@ class ChannelClass(Protocol):
         """The channel as the settings describe it; None if they do not set it up."""
 
     def faults(self, recipient: str, payload: Mapping[str, Any]) -> list[Fault]:
-        """Why no receiver could ever take this; empty if there is no reason."""
+        """Why no receiver could ever take this, whatever is set; empty if there is no reason."""
+
+    def check(self, settings: Settings) -> Check:
+        """The same, with what the settings do not allow; without any I/O."""
+
+    def fields(self, settings: Settings) -> Mapping[str, Schema]:
+        """Schemas of `payload` and, unless any will do, of `recipient`: what fits is taken."""
 
 
 def check_payload(

@@ -19,11 +19,27 @@ from typing import Any, Literal, Self
 
 import aiosmtplib
 
-from server.channels import Fault, payload_faults
-from server.channels.mail import MailPayload, addresses_of, message_of, sender_of
+from server.channels import Schema, payload_faults
+from server.channels.mail import (
+    MOST_RECIPIENTS,
+    RECIPIENT,
+    MailPayload,
+    addresses_of,
+    message_of,
+    sender_of,
+)
 from server.channels.replies import Meaning, Stage, meaning
 from server.channels.tls import client_context
-from server.outbox import ChannelDown, ChannelPolicy, Connect, Delivery, Refused, RetryLater
+from server.outbox import (
+    ChannelDown,
+    ChannelPolicy,
+    Check,
+    Connect,
+    Delivery,
+    Fault,
+    Refused,
+    RetryLater,
+)
 from server.settings import Settings
 
 TlsMode = Literal["none", "starttls", "implicit"]
@@ -95,6 +111,26 @@ class EmailChannel:
         except ValueError as error:
             faults.insert(0, Fault("recipient", str(error)))
         return faults
+
+    @classmethod
+    def check(cls, settings: Settings) -> Check:
+        """Nothing more: whether an address exists, only its server knows."""
+        del settings
+        return cls.faults
+
+    @staticmethod
+    def fields(settings: Settings) -> Mapping[str, Schema]:
+        """The addresses, and the mail's parts."""
+        del settings
+        return {
+            "recipient": {
+                "type": "string",
+                "pattern": RECIPIENT,
+                "description": f"at most {MOST_RECIPIENTS} addresses, separated by commas",
+                "examples": ["ada@example.org, grace@example.org"],
+            },
+            "payload": MailPayload.model_json_schema(),
+        }
 
     async def send(self, delivery: Delivery) -> str:
         """Hands the mail over and returns what the server said, which names it in its log.

@@ -13,14 +13,20 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from server.channels.identity import stable_id
+from server.channels.storable import Storable
 from server.outbox import Delivery
 
 MOST_RECIPIENTS = 50
 
 _LOCAL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_ADDRESS = re.compile(rf"(?=.{{3,254}}\Z)(?=[^@]{{1,64}}@){_LOCAL}@{_LABEL}(?:\.{_LABEL})*\Z")
+_BARE = rf"(?![^,]{{255}})(?![^@]{{65}}){_LOCAL}@{_LABEL}(?:\.{_LABEL})*"
+_ADDRESS = re.compile(_BARE)
+_ONE_LINE = r"^[^\x00-\x1f\x7f\x85\u2028\u2029]*$"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+RECIPIENT = rf"^ *{_BARE} *(?:, *{_BARE} *){{0,{MOST_RECIPIENTS - 1}}}$"
+"""One address or several, as a regular expression of ECMA's."""
 
 
 def address_of(text: str) -> str:
@@ -29,8 +35,8 @@ def address_of(text: str) -> str:
     Plain ASCII only, since not every server takes other letters: a domain that has some is
     written in its xn-- form.
     """
-    address = text.strip()
-    if not _ADDRESS.match(address):
+    address = text.strip(" ")
+    if not _ADDRESS.fullmatch(address):
         raise ValueError(f"{address!r} is no address such as ada@example.org")
     return address
 
@@ -40,10 +46,10 @@ def addresses_of(recipient: str) -> list[str]:
 
     Raises ValueError, which says which of them is none, or that there are too many.
     """
-    addresses = list(dict.fromkeys(map(address_of, recipient.split(","))))
+    addresses = list(map(address_of, recipient.split(",")))
     if len(addresses) > MOST_RECIPIENTS:
         raise ValueError(f"has {len(addresses)} addresses, the most are {MOST_RECIPIENTS}")
-    return addresses
+    return list(dict.fromkeys(addresses))
 
 
 def sender_of(text: str) -> tuple[str, str]:
@@ -68,10 +74,17 @@ class MailPayload(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    subject: Annotated[str, AfterValidator(_one_line)] = Field(min_length=1, max_length=300)
-    text: str = Field(min_length=1, max_length=200_000)
-    html: str | None = Field(None, min_length=1, max_length=200_000)
-    reply_to: Annotated[str, AfterValidator(address_of)] | None = None
+    subject: Annotated[str, AfterValidator(_one_line)] = Field(
+        min_length=1, max_length=300, json_schema_extra={"pattern": _ONE_LINE}
+    )
+    text: Storable = Field(min_length=1, max_length=200_000)
+    html: Storable | None = Field(None, min_length=1, max_length=200_000)
+    reply_to: (
+        Annotated[
+            str, AfterValidator(address_of), Field(json_schema_extra={"pattern": rf"^ *{_BARE} *$"})
+        ]
+        | None
+    ) = None
 
 
 def message_id(delivery: Delivery, *, sender: str) -> str:

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from server.channels import Fault, payload_faults
-from server.outbox import Connect
+from server.channels import Schema, payload_faults
+from server.channels.storable import Storable
+from server.outbox import Check, Connect, Fault
 from server.outbox.channels import page
 from server.settings import Settings
 
@@ -18,7 +19,7 @@ class PagePayload(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    text: str = Field(min_length=1, max_length=500, pattern=r"^[^\x00]*$")
+    text: Storable = Field(min_length=1, max_length=500)
 
 
 class PageChannel(page.PageChannel):
@@ -36,3 +37,15 @@ class PageChannel(page.PageChannel):
         """What is wrong with the text. Any recipient will do: it is shown as it is."""
         del recipient
         return payload_faults(PagePayload, payload)
+
+    @classmethod
+    def check(cls, settings: Settings) -> Check:
+        """Nothing more: the settings allow all of it."""
+        del settings
+        return cls.faults
+
+    @staticmethod
+    def fields(settings: Settings) -> Mapping[str, Schema]:
+        """What the page shows."""
+        del settings
+        return {"payload": PagePayload.model_json_schema()}

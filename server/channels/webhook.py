@@ -20,19 +20,20 @@ from typing import Any, Self
 
 import httpx
 
-from server.channels import Fault
+from server.channels import Schema
 from server.channels.addresses import Address, why_refused
 from server.channels.answers import Meaning, meaning, named, retry_after
+from server.channels.endpoints import pattern, why_no_endpoint, why_not_allowed
 from server.channels.identity import stable_id
 from server.channels.signature import SigningSecrets, parse_secrets, sign
+from server.channels.storable import JSON_OBJECT_REF
 from server.channels.tls import client_context
-from server.outbox import ChannelPolicy, Connect, Delivery, Refused, RetryLater
+from server.outbox import ChannelPolicy, Check, Connect, Delivery, Fault, Refused, RetryLater
+from server.outbox.validation import RECIPIENT_LENGTH
 from server.settings import Settings
 
 MOST_ADDRESSES = 4
 """How many addresses of a name are tried before the attempt counts as failed."""
-
-LAST_PORT = 65535
 
 MOST_READ = 2048
 MOST_SAID = 200
@@ -104,8 +105,40 @@ class WebhookChannel:
     def faults(recipient: str, payload: Mapping[str, Any]) -> list[Fault]:
         """What is wrong with the URL. The payload may be any JSON object."""
         del payload
-        why = _why_no_endpoint(recipient)
+        why = why_no_endpoint(recipient)
         return [] if why is None else [Fault("recipient", why)]
+
+    @classmethod
+    def check(cls, settings: Settings) -> Check:
+        """The scheme too, and an address that stands in the URL."""
+
+        def faults(recipient: str, payload: Mapping[str, Any]) -> list[Fault]:
+            why = why_not_allowed(
+                recipient,
+                allow_private=settings.webhook_allow_private,
+                allow_http=settings.webhook_allow_http,
+            )
+            return cls.faults(recipient, payload) or (
+                [] if why is None else [Fault("recipient", why)]
+            )
+
+        return faults
+
+    @staticmethod
+    def fields(settings: Settings) -> Mapping[str, Schema]:
+        """The URL, and any JSON."""
+        return {
+            "recipient": {
+                "type": "string",
+                "format": "uri",
+                "pattern": pattern(allow_http=settings.webhook_allow_http),
+                "maxLength": RECIPIENT_LENGTH,
+                "description": "where it is posted to; a private address only where that is "
+                "allowed, which is judged again when the name is resolved",
+                "examples": ["https://hooks.example.org/path"],
+            },
+            "payload": JSON_OBJECT_REF,
+        }
 
     async def send(self, delivery: Delivery) -> str | None:
         """Posts it and returns the receiver's own id for the request, if it gave one.
@@ -232,22 +265,6 @@ def _body(delivery: Delivery) -> bytes:
         ).encode()
     except ValueError as error:
         raise Refused(f"the payload cannot be written as JSON: {error}", code="invalid") from error
-
-
-def _why_no_endpoint(recipient: str) -> str | None:
-    try:
-        url = httpx.URL(recipient)
-    except (httpx.InvalidURL, UnicodeError) as error:
-        return f"is no URL: {error}"
-    if url.scheme not in {"https", "http"} or not url.host:
-        return "must be a URL such as https://hooks.example.org/path"
-    if url.userinfo:
-        return "must hold no user and password: webhooks are signed instead"
-    if url.port is not None and not 0 < url.port <= LAST_PORT:
-        return f"must hold a port from 1 to {LAST_PORT}, or none"
-    if url.fragment:
-        return "must hold no fragment: it would not be sent"
-    return None
 
 
 def _port(url: httpx.URL) -> int:

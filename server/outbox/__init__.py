@@ -62,7 +62,7 @@ from .stored import (
 from .table_health import TableHealth, oldest_transaction_s, table_health
 from .timing import told_of_statements
 from .turn import Turn
-from .validation import InvalidDeliveryError, PayloadTooLargeError
+from .validation import Check, Fault, InvalidDeliveryError, PayloadTooLargeError
 from .worker import Worker
 
 __all__ = [
@@ -72,6 +72,7 @@ __all__ = [
     "ChannelPolicy",
     "ChannelState",
     "ChannelWaiting",
+    "Check",
     "ConfigurationError",
     "Connect",
     "Counter",
@@ -79,6 +80,7 @@ __all__ = [
     "DeliveryPage",
     "Depth",
     "DrainReport",
+    "Fault",
     "InvalidCursorError",
     "InvalidDeliveryError",
     "MigrationError",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -23,30 +24,50 @@ address here."""
 LONGEST_DELAY_S = 10 * 366 * 24 * 3600.0
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one field of a delivery: `recipient`, or `payload.subject`."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+Check = Callable[[str, Mapping[str, Any]], Iterable[Fault]]
+"""What a channel has against a recipient and a payload, found without asking anybody else."""
+
+
 class InvalidDeliveryError(OutboxError):
     """A delivery cannot be enqueued. `place` is its index in the call, from 0."""
 
-    def __init__(self, place: int, field: str, reason: str) -> None:
-        super().__init__(f"delivery {place}: {field} {reason}")
+    def __init__(self, place: int, *faults: Fault) -> None:
+        super().__init__(f"delivery {place}: " + "; ".join(map(str, faults)))
         self.place = place
-        self.field = field
-        self.reason = reason
+        self.faults = faults
 
 
 class PayloadTooLargeError(InvalidDeliveryError):
     """The payload has more bytes than the outbox takes. `size` and `most` are in bytes."""
 
     def __init__(self, place: int, size: int, most: int) -> None:
-        super().__init__(place, "payload", f"has {size} bytes, and at most {most} are taken")
+        super().__init__(place, Fault("payload", f"has {size} bytes, and at most {most} are taken"))
         self.size = size
         self.most = most
 
 
-def payload_text(place: int, delivery: NewDelivery, *, most_bytes: int = PAYLOAD_BYTES) -> str:
+def payload_text(
+    place: int,
+    delivery: NewDelivery,
+    *,
+    most_bytes: int = PAYLOAD_BYTES,
+    check: Check | None = None,
+) -> str:
     """The payload as the JSON text that is stored, once every field of the delivery is in order.
 
-    Raises InvalidDeliveryError for the first field that is not, PayloadTooLargeError when the
-    payload has more than `most_bytes` bytes.
+    Raises InvalidDeliveryError for the first field that is not, or with all that its channel's
+    `check` has against it; PayloadTooLargeError when the payload has more than `most_bytes` bytes.
     """
     _text(place, "channel", delivery.channel, NAME_LENGTH)
     _text(place, "recipient", delivery.recipient, RECIPIENT_LENGTH)
@@ -57,50 +78,54 @@ def payload_text(place: int, delivery: NewDelivery, *, most_bytes: int = PAYLOAD
     size = len(text.encode())
     if size > most_bytes:
         raise PayloadTooLargeError(place, size, most_bytes)
+    faults = () if check is None else tuple(check(delivery.recipient, delivery.payload))
+    if faults:
+        raise InvalidDeliveryError(place, *faults)
     return text
 
 
 def _text(place: int, field: str, value: object, longest: int) -> None:
     if not isinstance(value, str):
-        raise InvalidDeliveryError(place, field, f"must be text, not {type(value).__name__}")
+        raise InvalidDeliveryError(place, Fault(field, f"must be text, not {type(value).__name__}"))
     if not value:
-        raise InvalidDeliveryError(place, field, "must not be empty")
+        raise InvalidDeliveryError(place, Fault(field, "must not be empty"))
     if len(value) > longest:
         raise InvalidDeliveryError(
-            place, field, f"has {len(value)} characters, and at most {longest} are taken"
+            place, Fault(field, f"has {len(value)} characters, and at most {longest} are taken")
         )
     if fault := _unstorable(value):
-        raise InvalidDeliveryError(place, field, fault)
+        raise InvalidDeliveryError(place, Fault(field, fault))
 
 
 def _time(place: int, delivery: NewDelivery) -> None:
     delay_s: object = delivery.delay_s
     send_at: object = delivery.send_at
     if isinstance(delay_s, bool) or not isinstance(delay_s, int | float):
-        raise InvalidDeliveryError(place, "delay_s", "must be a number of seconds")
+        raise InvalidDeliveryError(place, Fault("delay_s", "must be a number of seconds"))
     if not math.isfinite(delay_s) or not 0 <= delay_s <= LONGEST_DELAY_S:
         raise InvalidDeliveryError(
-            place, "delay_s", f"must lie between 0 and {LONGEST_DELAY_S:.0f}, not at {delay_s:g}"
+            place,
+            Fault("delay_s", f"must lie between 0 and {LONGEST_DELAY_S:.0f}, not at {delay_s:g}"),
         )
     if send_at is None:
         return
     if not isinstance(send_at, datetime) or send_at.utcoffset() is None:
-        raise InvalidDeliveryError(place, "send_at", "must be a time with its zone")
+        raise InvalidDeliveryError(place, Fault("send_at", "must be a time with its zone"))
     if delay_s:
-        raise InvalidDeliveryError(place, "send_at", "cannot be given together with delay_s")
+        raise InvalidDeliveryError(place, Fault("send_at", "cannot be given together with delay_s"))
 
 
 def _json(place: int, payload: object) -> str:
     if not isinstance(payload, Mapping):
         raise InvalidDeliveryError(
-            place, "payload", f"must be a mapping, not {type(payload).__name__}"
+            place, Fault("payload", f"must be a mapping, not {type(payload).__name__}")
         )
     if found := _foreign(payload, "payload"):
-        raise InvalidDeliveryError(place, *found)
+        raise InvalidDeliveryError(place, Fault(*found))
     try:
         return json.dumps(dict(payload), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidDeliveryError(place, "payload", f"is no JSON: {error}") from error
+        raise InvalidDeliveryError(place, Fault("payload", f"is no JSON: {error}")) from error
 
 
 def _foreign(payload: Mapping[Any, Any], name: str) -> tuple[str, str] | None:

@@ -176,7 +176,7 @@ async def test_what_cannot_be_enqueued_is_named(connection, field, changes):
     good = {"channel": "page", "recipient": "page", "payload": {}}
     with pytest.raises(InvalidDeliveryError) as caught:
         await enqueue(connection, [new(), NewDelivery(**(good | changes))])
-    assert (caught.value.place, caught.value.field) == (1, field)
+    assert (caught.value.place, [fault.field for fault in caught.value.faults]) == (1, [field])
     assert (await recount(connection))[Status.PENDING] == 0
 
 
@@ -186,7 +186,7 @@ async def test_a_payload_too_large_is_refused(connection):
     fits = NewDelivery("page", "page", {"t": SNOWMAN * (room // 3) + "x" * (room % 3)})
     assert len(await enqueue(connection, [fits], most_bytes=1000)) == 1
     wide = NewDelivery("page", "page", {"t": SNOWMAN * (room // 3 + 1)})
-    with pytest.raises(PayloadTooLargeError, match="payload has"):
+    with pytest.raises(PayloadTooLargeError, match="payload: has"):
         await enqueue(connection, [wide], most_bytes=1000)
 
 

@@ -1,0 +1,35 @@
+"""The OpenAPI document: what FastAPI knows, and what only this application does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from server.api.delivery_request import per_channel
+from server.channels.storable import JSON, JSON_NAME, JSON_OBJECT
+from server.composition import channel_fields
+from server.problems import Problem
+from server.settings import Settings
+
+
+def describe(app: FastAPI, settings: Settings) -> None:
+    """Makes the document say what problems look like and what each channel takes."""
+    original = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schemas = original().setdefault("components", {}).setdefault("schemas", {})
+            schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas |= schema.pop("$defs", {})
+            schemas["Problem"] = schema
+            for name in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(name, None)
+            schemas[JSON_NAME] = JSON
+            schemas[f"{JSON_NAME}Object"] = JSON_OBJECT
+            schemas["DeliveryRequest"] = per_channel(
+                schemas["DeliveryRequest"], channel_fields(settings)
+            )
+        return original()
+
+    app.openapi = openapi  # type: ignore[method-assign]
