@@ -5,7 +5,7 @@ its result is there already, so a second run takes seconds and needs no network.
 
     python3 scripts/setup.py --for run     what the server and the site need
     python3 scripts/setup.py --for check   and the checkers
-    python3 scripts/setup.py --for test    and a browser
+    python3 scripts/setup.py --for test    and a browser and a pooler
 
 This file itself runs on Python 3.6 too, so that it can say which one is needed.
 """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.abc import PQGen
 from psycopg_pool import AsyncConnectionPool
 
 from server.embedded import embedded_postgres
@@ -19,7 +21,39 @@ from server.settings import Settings
 CHECK_S = 3.0
 """How long a connection of a pool may take to show that it lives."""
 
-Pool = AsyncConnectionPool[AsyncConnection[Any]]
+ANSWER_S = 15.0
+"""How long a statement may take over a connection of a pool."""
+
+Result = TypeVar("Result")
+
+
+class BoundedConnection(AsyncConnection[Any]):
+    """A connection on which a statement that takes longer than ANSWER_S is cancelled.
+
+    Raises psycopg.OperationalError then. The time is kept on this side and the server is asked to
+    cancel, since a `statement_timeout` set for the session does not pass through a pooler.
+    """
+
+    async def wait(
+        self,
+        gen: PQGen[Result],
+        interval: float = 0.1,
+        timeout: float | None = None,  # noqa: ASYNC109 - psycopg's signature
+    ) -> Result:
+        """What psycopg calls for each of its waits on the socket."""
+        limit = asyncio.timeout(ANSWER_S)
+        try:
+            async with limit:
+                return await super().wait(gen, interval, timeout)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise psycopg.OperationalError(
+                f"the database gave no answer within {ANSWER_S:g} s"
+            ) from error
+
+
+Pool = AsyncConnectionPool[BoundedConnection]
 
 
 @contextlib.contextmanager
@@ -53,25 +87,22 @@ async def bring_up_to_date(conninfo: str, phase: Phase = Phase.BEFORE) -> list[s
 def new_pool(conninfo: str, *, most: int = 4, wait_s: float = 3.0) -> Pool:
     """A pool that is not open yet. Connections are in autocommit mode and keep no session state.
 
-    A statement may take 15 s and a caller waits `wait_s` seconds for a connection; beyond that
+    A statement may take ANSWER_S and a caller waits `wait_s` seconds for a connection; beyond that
     psycopg.OperationalError is raised, so that nothing hangs on a database that is away.
     """
     return AsyncConnectionPool(
         sturdy(conninfo),
+        connection_class=BoundedConnection,
         open=False,
         min_size=1,
         max_size=most,
         timeout=wait_s,
         check=_check,
-        kwargs={
-            "autocommit": True,
-            "prepare_threshold": None,
-            "options": "-c statement_timeout=15000 -c lock_timeout=10000",
-        },
+        kwargs={"autocommit": True, "prepare_threshold": None},
     )
 
 
-async def _check(connection: AsyncConnection[Any]) -> None:
+async def _check(connection: BoundedConnection) -> None:
     """Raises psycopg.OperationalError for a connection that is dead, or only seems to live."""
     checked = AsyncConnectionPool.check_connection(connection)
     await answered(connection, checked, within_s=CHECK_S)

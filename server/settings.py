@@ -8,7 +8,14 @@ from typing import Annotated, Literal, Self
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from server.channels.mail import sender_of
@@ -16,6 +23,8 @@ from server.channels.signature import parse_secrets
 from server.errors import SettingsError
 from server.outbox import ConfigurationError, Policy, Retention
 from server.outbox.retention import DAY_S
+
+OFF = "off"
 
 
 class Settings(BaseSettings):
@@ -36,6 +45,11 @@ class Settings(BaseSettings):
         None,
         validation_alias="DATABASE_URL",
         description="PostgreSQL to use; without it one is started from its wheel",
+    )
+    listen_url: str | None = Field(
+        None,
+        description="where workers listen for notifications, if DATABASE_URL leads to a pooler in "
+        "transaction mode, which does not pass them on; 'off': nowhere, they only poll",
     )
     lab: Literal["auto", "on", "off"] = Field(
         "auto",
@@ -124,11 +138,13 @@ class Settings(BaseSettings):
         90.0, ge=0, description="for how long failed and dead deliveries are kept"
     )
 
-    @field_validator("database_url", mode="after")
+    @field_validator("database_url", "listen_url", mode="after")
     @classmethod
-    def _readable(cls, value: str | None) -> str | None:
+    def _readable(cls, value: str | None, info: ValidationInfo) -> str | None:
         if not value:
             return None
+        if info.field_name == "listen_url" and value == OFF:
+            return value
         try:
             conninfo_to_dict(value)
         except psycopg.ProgrammingError as error:
@@ -164,6 +180,8 @@ class Settings(BaseSettings):
             self.policy()
         except ConfigurationError as error:
             raise ValueError(str(error)) from error
+        if self.listen_url is not None and self.database_url is None:
+            raise ValueError("listen_url needs DATABASE_URL beside it: it is the same database")
         if self.page_send_s >= self.send_timeout_s:
             raise ValueError(
                 f"page_send_s ({self.page_send_s:g} s) must be less than send_timeout_s "
@@ -201,6 +219,10 @@ class Settings(BaseSettings):
             stop_s=self.stop_s,
             statement_s=self.statement_s,
         ).scaled(self.time_scale)
+
+    def listen_conninfo(self, conninfo: str) -> str | None:
+        """Where to listen for notifications if the database is at `conninfo`; None: not at all."""
+        return None if self.listen_url == OFF else self.listen_url or conninfo
 
     def retention(self) -> Retention:
         """For how long the outbox keeps what has ended; the scale of time leaves it as it is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator
 
 from server.composition import new_turn
@@ -12,6 +13,8 @@ from server.meter import Meter
 from server.outbox import DrainReport, Tally, Turn, Worker, drain, keeping_leases, listen
 from server.settings import Settings
 from server.signals import closed_stdin, stop_on_signal
+
+log = logging.getLogger(__name__)
 
 
 async def work(settings: Settings, conninfo: str, *, until_stdin_closes: bool = False) -> Tally:
@@ -25,7 +28,7 @@ async def work(settings: Settings, conninfo: str, *, until_stdin_closes: bool = 
     async with _turning(settings, conninfo, meter) as turn, stop_on_signal(turn.leave) as stop:
         worker = Worker(turn, wake=wake, retention=settings.retention())
         beside = [
-            asyncio.create_task(listen(conninfo, wake)),
+            asyncio.create_task(_hear(settings.listen_conninfo(conninfo), wake)),
             asyncio.create_task(meter.watch_loop()),
             asyncio.create_task(meter.keep(turn.connect, worker.done, every_s=turn.policy.poll_s)),
         ]
@@ -40,6 +43,13 @@ async def work(settings: Settings, conninfo: str, *, until_stdin_closes: bool = 
             await asyncio.gather(*beside, return_exceptions=True)
             meter.tally(worker.done)
             await meter.save(turn.connect)
+
+
+async def _hear(conninfo: str | None, wake: asyncio.Event) -> None:
+    if conninfo is None:
+        log.info("not listening, only polling", extra={"action": "listen-off"})
+    else:
+        await listen(conninfo, wake)
 
 
 async def drain_once(settings: Settings, conninfo: str, *, max_s: float | None) -> DrainReport:

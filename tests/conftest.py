@@ -1,12 +1,17 @@
-"""A real PostgreSQL for every test that asks for it, and a database of its own for each."""
+"""A real PostgreSQL for every test that asks for it, and a database of its own for each.
+
+Tests of the outbox's statements run twice, directly and through a pooler in transaction mode. With
+WORKERS_TEST_POOLER=1 every test that has a database runs through the pooler, and only so.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
@@ -14,8 +19,19 @@ from psycopg.conninfo import make_conninfo
 
 from server.embedded import embedded_postgres
 from server.outbox import migrate
+from tests.pooler import pooler
 
 TEMPLATE = "migrated"
+BOTH_WAYS = {
+    "test_claim",
+    "test_depth",
+    "test_enqueue",
+    "test_fence",
+    "test_lease",
+    "test_operations",
+    "test_settle",
+}
+"""The files that a usual run takes through the pooler as well, chosen by what is in them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,6 +41,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for value in parameters.values():
             if isinstance(value, (set, frozenset)) and str(value) in item.name:
                 raise pytest.UsageError(f"give the set in its parameters an id: {item.nodeid}")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Says for each test with a database by which way it gets there."""
+    if "way" not in metafunc.fixturenames:
+        return
+    if os.environ.get("WORKERS_TEST_POOLER"):
+        metafunc.parametrize("way", ["pooler"], indirect=True, scope="session")
+    elif metafunc.module.__name__.rpartition(".")[2] in BOTH_WAYS:
+        metafunc.parametrize("way", ["direct", "pooler"], indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -50,30 +76,65 @@ async def _migrate(conninfo: str) -> None:
 _numbers = itertools.count(1)
 
 
-def _new_database(postgres: str, template: str) -> Iterator[str]:
+class Place(NamedTuple):
+    """A database: how it is reached directly, and how it is reached by the way of this test."""
+
+    direct: str
+    conninfo: str
+
+
+@pytest.fixture(scope="session")
+def pooled(postgres: str) -> Iterator[str]:
+    """The connection string of that PostgreSQL through a pooler in transaction mode."""
+    with pooler(postgres) as conninfo:
+        yield conninfo
+
+
+@pytest.fixture(scope="session")
+def way(request: pytest.FixtureRequest, postgres: str) -> str:
+    """The connection string by which tests reach the server."""
+    through: bool = getattr(request, "param", "direct") == "pooler"
+    return str(request.getfixturevalue("pooled")) if through else postgres
+
+
+def _new_database(postgres: str, way: str, template: str) -> Iterator[Place]:
     name = f"test_{next(_numbers)}"
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(f"create database {name} template {template}".encode())
-        yield make_conninfo(postgres, dbname=name)
+        yield Place(make_conninfo(postgres, dbname=name), make_conninfo(way, dbname=name))
         connection.execute(f"drop database {name} with (force)".encode())
 
 
 @pytest.fixture
-def database(postgres: str) -> Iterator[str]:
-    """The connection string of a fresh database that has our schema."""
-    yield from _new_database(postgres, TEMPLATE)
-
-
-@pytest.fixture(scope="module")
-def module_database(postgres: str) -> Iterator[str]:
-    """The same for a whole file, whose tests do not mind what the others leave there."""
-    yield from _new_database(postgres, TEMPLATE)
+def place(postgres: str, way: str) -> Iterator[Place]:
+    """A fresh database that has our schema."""
+    yield from _new_database(postgres, way, TEMPLATE)
 
 
 @pytest.fixture
-def empty_database(postgres: str) -> Iterator[str]:
+def database(place: Place) -> str:
+    """The connection string of a fresh database that has our schema."""
+    return place.conninfo
+
+
+@pytest.fixture
+def direct(place: Place) -> str:
+    """The connection string of the same database past any pooler: for LISTEN, say."""
+    return place.direct
+
+
+@pytest.fixture(scope="module")
+def module_database(postgres: str, way: str) -> Iterator[str]:
+    """The same for a whole file, whose tests do not mind what the others leave there."""
+    for place in _new_database(postgres, way, TEMPLATE):
+        yield place.conninfo
+
+
+@pytest.fixture
+def empty_database(postgres: str, way: str) -> Iterator[str]:
     """The connection string of a fresh database without anything in it."""
-    yield from _new_database(postgres, "template0")
+    for place in _new_database(postgres, way, "template0"):
+        yield place.conninfo
 
 
 Connect = Callable[[], AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steps import causes
+from steps.debian import apt_install
 from steps.failure import StepError
-from steps.process import CommandError, run
 
 if TYPE_CHECKING:
     from steps.place import Place
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _WAY_ROUND = "install Chromium (Debian: apt install chromium) or run with CHROMIUM=/path/to/it"
-_UNITS = {"B": 1, "kB": 1000, "MB": 1_000_000}
 
 
 def find_chromium() -> Path | None:
@@ -48,19 +45,7 @@ def get_chromium(place: Place, report: Report) -> None:
     if there:
         report.unchanged(str(there))
         return
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise StepError("no Chromium on PATH", _WAY_ROUND)
-    environment = {"DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
-    try:
-        run(["apt-get", "update"], cwd=place.root, environment=environment)
-        lines = run(install, cwd=place.root, environment=environment)
-    except CommandError as error:
-        raise causes.from_output(error.lines, _WAY_ROUND) from error
-    for line in lines:
-        size = re.match(r"Need to get ([\d.,]+) (B|kB|MB)", line)
-        if size:
-            report.downloaded(round(float(size[1].replace(",", "")) * _UNITS[size[2]]))
+    apt_install("chromium", place, report, missing="no Chromium on PATH", way_round=_WAY_ROUND)
     made = find_chromium()
     if made is None:
         raise StepError("apt installed chromium, and it is not on PATH", _WAY_ROUND)

@@ -13,6 +13,7 @@ from steps.chromium import get_chromium
 from steps.failure import StepError
 from steps.node import get_node
 from steps.npm_packages import install_npm
+from steps.pgbouncer import get_pgbouncer
 from steps.place import HERE
 from steps.pyodide_wheels import get_wheels
 from steps.python_packages import install_locked, install_own
@@ -43,7 +44,7 @@ def steps_for(purpose: str) -> list[tuple[str, Step]]:
         ("Site", build_site),
     ]
     if purpose == "test":
-        steps.append(("Chromium", get_chromium))
+        steps += [("Chromium", get_chromium), ("pgbouncer", get_pgbouncer)]
     return steps
 
 

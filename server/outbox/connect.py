@@ -41,11 +41,12 @@ def sturdy(conninfo: str) -> str:
 
 
 async def answered(connection: AsyncConnection[Any], work: Awaitable[T], *, within_s: float) -> T:
-    """What `work` on the connection returns; the connection is cut if that takes too long.
+    """What `work` on the connection returns; it is cancelled and cut off if that takes too long.
 
     A database or a pooler may take requests and never answer, which no time-out of the server
-    and no keepalive notices. Raises psycopg.OperationalError then. Cancelling cuts as well:
-    nothing is waited for.
+    and no keepalive notices. Raises psycopg.OperationalError then. Cancelling ends it in the same
+    way, within moments. The server is asked to cancel first: a statement that waits for a lock
+    would otherwise keep its place in the server after its connection is gone.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -83,8 +84,12 @@ def cut(connection: psycopg.Connection[Any] | AsyncConnection[Any]) -> None:
 
 
 async def _part(connection: AsyncConnection[Any], task: asyncio.Future[Any]) -> None:
-    cut(connection)
+    with contextlib.suppress(psycopg.Error):
+        await connection.cancel_safe(timeout=PARTING_S)
     await asyncio.wait({task}, timeout=PARTING_S)
+    if not task.done():
+        cut(connection)
+        await asyncio.wait({task}, timeout=PARTING_S)
     if not task.done():
         task.cancel()
         await asyncio.wait({task}, timeout=PARTING_S)
