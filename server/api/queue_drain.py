@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from server.access import may_drain
 from server.api.connection import Configured
-from server.outbox import ConfigurationError, DrainReport
+from server.outbox import DrainReport
 from server.problems import ProblemError, described
 from server.work import drain_until
 
@@ -44,16 +44,14 @@ async def drain(
 
     Safe beside workers and other drains; of one server only one runs at a time, another gets 409.
     What falls due later, what others hold and what is paused is not waited for; `left` says how
-    much that is, and when the next of it is due.
+    much that is, and when the next of it is due. A channel whose send may take longer than the
+    time that is left is left out, and `too_short_for` gives its seconds.
     """
     response.headers["Cache-Control"] = "no-store"
     running: asyncio.Lock = request.app.state.draining
     if running.locked():
         raise ProblemError(HTTPStatus.CONFLICT, "A drain already runs on this server; let it end.")
     async with running:
-        try:
-            return await drain_until(
-                settings, request.app.state.conninfo, request.app.state.stop, max_s=max_seconds
-            )
-        except ConfigurationError as error:
-            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"max_seconds: {error}.") from error
+        return await drain_until(
+            settings, request.app.state.conninfo, request.app.state.stop, max_s=max_seconds
+        )

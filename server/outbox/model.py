@@ -144,7 +144,7 @@ class LeftOver:
     """What waits: due for the channels asked about, due for others, and not due yet.
 
     `due_paused` is due as well, but an operator has paused its channel; `next_due_at` looks only
-    at channels that are asked about and not paused.
+    at channels that are asked about and not paused. `due_channels` are those of `due`, by name.
     """
 
     due: int
@@ -152,6 +152,7 @@ class LeftOver:
     waiting: int
     next_due_at: datetime | None
     due_paused: int = 0
+    due_channels: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +189,13 @@ class DrainReport:
     """What a drain did and what it left.
 
     `finished` is false when its time ran out first, or when a channel is `parked` because it
-    failed too often: then `left` counts that channel's deliveries as due elsewhere.
+    failed too often: then `left` counts that channel's deliveries as due elsewhere. `too_short_for`
+    names the channels for which something was left because a send may take longer than the time
+    that there was, with those seconds.
     """
 
     finished: bool
     done: Tally = field(default_factory=Tally)
     left: LeftOver = field(default_factory=lambda: LeftOver(0, 0, 0, None))
     parked: tuple[str, ...] = ()
+    too_short_for: dict[str, float] = field(default_factory=dict)

@@ -89,15 +89,26 @@ class Turn:
         if self._batch is not None:
             self._batch.cut(Cut.LOST, ids)
 
-    async def take(self, stop: asyncio.Event, *, limit: int | None = None) -> Tally:
+    async def take(
+        self,
+        stop: asyncio.Event,
+        *,
+        limit: int | None = None,
+        channels: Collection[str] | None = None,
+    ) -> Tally:
         """Claims, sends and settles one batch of at most `limit`; returns what came of it.
+
+        With `channels` it claims for those only.
 
         Once `stop` is set nothing more is started: what has not been started is released at
         once, what has been is finished and settled, or cut off when the policy's `stop_s` are
         over. Raises psycopg.OperationalError if the database is away at the claim, and
         SettleAbandonedError if it stays away after the sends while stopping.
         """
-        deliveries = await self._claim(self.policy.batch if limit is None else limit)
+        deliveries = await self._claim(
+            self.policy.batch if limit is None else limit,
+            self.channels if channels is None else channels,
+        )
         if not deliveries:
             return Tally()
         batch = Batch(
@@ -129,10 +140,10 @@ class Turn:
             self.leases.drop(deliveries)
         return batch.tally
 
-    async def _claim(self, limit: int) -> list[Delivery]:
+    async def _claim(self, limit: int, among: Collection[str]) -> list[Delivery]:
         """Takes what is due for open channels, and one probe for each that was parked."""
-        opened = self.parking.standing(Standing.OPEN)
-        probed = self.parking.standing(Standing.PROBING)
+        opened = [name for name in self.parking.standing(Standing.OPEN) if name in among]
+        probed = [name for name in self.parking.standing(Standing.PROBING) if name in among]
         lease_s = self.policy.lease_s
 
         async def claim(connection: queue.Connection) -> list[Delivery]:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from server.outbox import ConfigurationError, Policy, Turn, drain
+from server.outbox import ChannelPolicy, Policy, Turn, drain
 
 POLICY = Policy(batch=10, concurrency=5, lease_s=60, send_timeout_s=2, send_margin_s=1)
 
@@ -91,10 +91,56 @@ async def test_a_short_time_takes_a_smaller_batch(turn, connection, rows):
     assert len(sender.given) == 5
 
 
-async def test_a_time_too_short_for_any_send_is_refused(turn):
-    """It would run for ever without doing anything."""
-    with pytest.raises(ConfigurationError, match="less than"):
-        await drain(turn(Sender()), asyncio.Event(), max_s=1)
+async def test_a_time_too_short_for_any_send_sends_nothing_and_says_so(turn, connection, rows):
+    """It keeps house all the same, and names what it could not do."""
+    await rows.add(connection, 3)
+    sender = Sender()
+    report = await drain(turn(sender), asyncio.Event(), max_s=1)
+    assert sender.given == []
+    assert (report.finished, report.left.due, report.too_short_for) == (False, 3, {"page": 2})
+
+
+async def test_a_time_too_short_with_nothing_due_is_no_fault(turn):
+    """There was nothing to send."""
+    report = await drain(turn(Sender()), asyncio.Event(), max_s=1)
+    assert (report.finished, report.too_short_for) == (True, {})
+
+
+async def test_a_slow_channel_does_not_keep_the_others_from_a_short_drain(
+    connect, connection, rows
+):
+    """What may take longer than the time that is left is left, unclaimed, and named."""
+    mails = await rows.add(connection, 2, channel="email")
+    await rows.add(connection, 12)
+    page, email = Sender(), Sender()
+    email.policy = ChannelPolicy(send_timeout_s=50)
+    channels = {"page": page, "email": email}
+    turn = Turn(connect, channels, POLICY, holder="d")
+    report = await drain(turn, asyncio.Event(), max_s=10)
+    assert (len(page.given), email.given) == (12, [])
+    assert (report.finished, report.left.due, report.too_short_for) == (False, 2, {"email": 50})
+    assert {(await rows.read(connection, one))["attempts"] for one in mails} == {0}
+
+    report = await drain(turn, asyncio.Event(), max_s=60)
+    assert (report.finished, sorted(email.given), report.too_short_for) == (True, mails, {})
+
+
+async def test_a_slow_channel_is_left_once_the_time_for_it_is_gone(connect, connection, rows):
+    """What began in time is finished; the rest of it waits, and the quick ones still go."""
+    await rows.add(connection, 3, channel="email")
+    await rows.add(connection, 3)
+    time = [0.0]
+
+    def pass_time() -> None:
+        time[0] += 4
+
+    page, email = Sender(), Sender(pass_time)
+    email.policy = ChannelPolicy(send_timeout_s=6, concurrency=1)
+    turn = Turn(connect, {"page": page, "email": email}, POLICY, holder="d")
+    report = await drain(turn, asyncio.Event(), max_s=9, clock=lambda: time[0])
+    assert (len(page.given), len(email.given)) == (3, 1)
+    assert (report.finished, report.left.due_channels) == (False, ["email"])
+    assert report.too_short_for == {"email": 6}
 
 
 async def test_what_others_hold_is_not_waited_for(turn, connection, rows):
