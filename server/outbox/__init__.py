@@ -5,9 +5,23 @@ lost its delivery changes nothing; a delivery never gets lost, and one that cann
 `failed` or `dead`. Delivery is at least once.
 """
 
+from .changes import (
+    CHANGES,
+    Change,
+    ChangePage,
+    Held,
+    Kind,
+    QueueNow,
+    cursor_now,
+    purge_changes,
+    queue_now,
+    read_changes,
+    record_changes,
+)
 from .channels import Channel
 from .connect import Connect
 from .counters import Counter, add_counts, read_counts
+from .cursor import Cursor, Snapshot, UnreadableCursorError
 from .depth_check import depth_differences, mend_depth
 from .drain import drain
 from .ears import listen
@@ -66,7 +80,10 @@ from .validation import Check, Fault, InvalidDeliveryError, PayloadTooLargeError
 from .worker import Worker
 
 __all__ = [
+    "CHANGES",
     "Attempt",
+    "Change",
+    "ChangePage",
     "Channel",
     "ChannelDown",
     "ChannelPolicy",
@@ -76,13 +93,16 @@ __all__ = [
     "ConfigurationError",
     "Connect",
     "Counter",
+    "Cursor",
     "Delivery",
     "DeliveryPage",
     "Depth",
     "DrainReport",
     "Fault",
+    "Held",
     "InvalidCursorError",
     "InvalidDeliveryError",
+    "Kind",
     "MigrationError",
     "NewDelivery",
     "OutboxError",
@@ -90,6 +110,7 @@ __all__ = [
     "Phase",
     "Policy",
     "Purged",
+    "QueueNow",
     "Refused",
     "Retention",
     "RetryLater",
@@ -98,17 +119,20 @@ __all__ = [
     "Settled",
     "Settlement",
     "ShownDelivery",
+    "Snapshot",
     "Status",
     "StoredDelivery",
     "TableHealth",
     "Tally",
     "Turn",
+    "UnreadableCursorError",
     "Verdict",
     "Worker",
     "add_counts",
     "cancel",
     "channels_waiting",
     "claim",
+    "cursor_now",
     "depth",
     "depth_differences",
     "depth_history",
@@ -127,8 +151,12 @@ __all__ = [
     "oldest_transaction_s",
     "pause_channel",
     "purge",
+    "purge_changes",
+    "queue_now",
+    "read_changes",
     "read_counts",
     "reap",
+    "record_changes",
     "recount",
     "release",
     "resume_channel",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import queue
+from .changes import purge_changes
 from .history import sample_depth
 from .queue import Connection
 from .retention import Retention, purge
@@ -19,4 +20,5 @@ async def housekeeping(connection: Connection, retention: Retention | None = Non
     """
     await queue.fold(connection)
     await sample_depth(connection)
+    await purge_changes(connection)
     await purge(connection, retention or Retention(), batch=500, max_s=PURGE_S)
