@@ -115,10 +115,16 @@ def _binaries() -> Path:
 
 
 class Cluster:
-    """One data folder of PostgreSQL: made once, started, found running, stopped."""
+    """One data folder of PostgreSQL: made once, started, found running, stopped.
 
-    def __init__(self, data: Path, binaries: Path, account: Account) -> None:
+    `addresses` are those on which it listens beside its socket, for tests over a network.
+    """
+
+    def __init__(
+        self, data: Path, binaries: Path, account: Account, *, addresses: str = ""
+    ) -> None:
         self.data = data
+        self._addresses = addresses
         self._binaries = binaries
         self._account = account
 
@@ -195,7 +201,7 @@ class Cluster:
     def _start(self) -> Postmaster:
         sockets = self._socket_dir()
         options = (
-            f"-c listen_addresses='' -c unix_socket_permissions=0700 "
+            f"-c listen_addresses='{self._addresses}' -c unix_socket_permissions=0700 "
             f"-c unix_socket_directories='{sockets}' -c shared_buffers=64MB -c max_connections=60"
         )
         # PostgreSQL itself believes stale files whose number belongs to another process by now.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from server import embedded
@@ -17,14 +18,23 @@ from tests.server.program import await_end
 
 
 class Database:
-    """`conninfo` leads to it directly, past every proxy; `socket` is the path of its socket."""
+    """`conninfo` leads to it directly, past every proxy; `socket` is the path of its socket.
 
-    def __init__(self, folder: Path) -> None:
+    `addresses` are those on which it listens over TCP as well, for whoever comes.
+    """
+
+    def __init__(self, folder: Path, *, addresses: str = "") -> None:
         binaries = embedded._binaries()  # noqa: SLF001 - the one place that knows where they are
         data = folder / "postgres"
-        self._cluster = embedded.Cluster(data, binaries, unprivileged_account(data, binaries))
+        account = unprivileged_account(data, binaries)
+        self._cluster = embedded.Cluster(data, binaries, account, addresses=addresses)
         self._data = data
         self.conninfo = self._cluster.ensure_running()
+        if addresses:
+            with (data / "pg_hba.conf").open("a", encoding="utf-8") as rules:
+                rules.write("host all all all trust\n")
+            with psycopg.connect(self.conninfo, autocommit=True) as connection:
+                connection.execute("select pg_reload_conf()")
 
     @property
     def socket(self) -> str:
@@ -56,10 +66,10 @@ class Database:
 
 
 @contextlib.contextmanager
-def own_database() -> Iterator[Database]:
+def own_database(*, addresses: str = "") -> Iterator[Database]:
     """Lends a database in a folder that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-        database = Database(Path(folder))
+        database = Database(Path(folder), addresses=addresses)
         try:
             yield database
         finally:

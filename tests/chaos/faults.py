@@ -74,7 +74,7 @@ async def kill_producer(stage: Stage) -> tuple[str, bool]:
     return target, found is not None
 
 
-async def _until_taken_over(stage: Stage, lost: dict[int, int], back: Callable[[], None]) -> bool:
+async def until_taken_over(stage: Stage, lost: dict[int, int], back: Callable[[], None]) -> bool:
     """The zombie's scene: waits until somebody else sends what it lost, then lets it come `back`.
 
     The other one gets no answer until the zombie has had the time to write.
@@ -112,17 +112,18 @@ async def freeze(stage: Stage) -> tuple[str, bool]:
         worker.signal(signal.SIGCONT)
 
     try:
-        lost = await _held_by(stage, worker)
-        hit = await _until_taken_over(stage, lost, thaw) and hit
+        lost = await held_by(stage, worker.name)
+        hit = await until_taken_over(stage, lost, thaw) and hit
     finally:
         thaw()
     return worker.name, hit
 
 
-async def _held_by(stage: Stage, worker: Actor) -> dict[int, int]:
+async def held_by(stage: Stage, holder: str) -> dict[int, int]:
+    """What a worker holds at this moment: the attempt of each delivery."""
     rows = await stage.ask(
         "select id, attempts from notifications.notification_deliveries where holder = %s",
-        (worker.name,),
+        (holder,),
     )
     return {int(number): int(attempt) for number, attempt in rows}
 
@@ -133,8 +134,8 @@ async def hold_back(stage: Stage) -> tuple[str, bool]:
     if worker is None:
         return NOBODY, False
     try:
-        lost = await _held_by(stage, worker)
-        return worker.name, await _until_taken_over(stage, lost, worker.proxy.let_through)
+        lost = await held_by(stage, worker.name)
+        return worker.name, await until_taken_over(stage, lost, worker.proxy.let_through)
     finally:
         worker.proxy.let_through()
 

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import socket
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -68,9 +69,10 @@ class Receiver:
         self._serving: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
-    async def listening(self) -> AsyncIterator[None]:
-        """Listens on a free port of the loopback until the end."""
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=512)
+    async def listening(self, listener: socket.socket | None = None) -> AsyncIterator[None]:
+        """Listens on a free port of the loopback, or on this socket, until the end."""
+        listener = listener or socket.create_server(("127.0.0.1", 0))
+        server = await asyncio.start_server(self._connected, sock=listener, backlog=512)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield

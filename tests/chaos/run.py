@@ -15,7 +15,7 @@ import psycopg
 
 from server.outbox import depth, migrate, recount
 from tests.chaos import faults
-from tests.chaos.database import own_database
+from tests.chaos.database import Database, own_database
 from tests.chaos.figures import PATIENCE_S, STALL_S
 from tests.chaos.record import EVERYBODY, Change, Fault, Record, Row
 from tests.chaos.stage import Stage
@@ -50,17 +50,13 @@ def schedule(plan: Plan, stage: Stage) -> list[str]:
 async def run(plan: Plan) -> Record:
     """Plays the plan and returns what is left of it. Raises TimeoutError if it does not end."""
     with own_database() as database, tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-        async with await psycopg.AsyncConnection.connect(
-            database.conninfo, autocommit=True
-        ) as connection:
-            await migrate(connection)
-            await connection.execute(HISTORY.read_bytes())
+        await prepare(database)
         stage = Stage(database, Path(folder), seed=plan.seed, weak=plan.weak)
-        stalls = asyncio.create_task(_note_own_stalls(stage))
+        stalls = asyncio.create_task(note_own_stalls(stage))
         try:
             async with stage.filled(plan.workers, plan.producers):
                 await _play(plan, stage)
-                await _settled(stage)
+                await settled(stage)
                 for actor in stage.workers:
                     code = await actor.end(signal.SIGTERM)
                     if code != 0:
@@ -68,7 +64,16 @@ async def run(plan: Plan) -> Record:
                         raise RuntimeError(f"{actor.name} ended with {code}:\n{log}")
         finally:
             stalls.cancel()
-        return await _record(stage)
+        return await record_of(stage)
+
+
+async def prepare(database: Database) -> None:
+    """Makes the schema, and the table that notes each change of a delivery."""
+    async with await psycopg.AsyncConnection.connect(
+        database.conninfo, autocommit=True
+    ) as connection:
+        await migrate(connection)
+        await connection.execute(HISTORY.read_bytes())
 
 
 async def _play(plan: Plan, stage: Stage) -> None:
@@ -87,7 +92,8 @@ async def _play(plan: Plan, stage: Stage) -> None:
         await producer.produce(share)
 
 
-async def _settled(stage: Stage) -> None:
+async def settled(stage: Stage) -> None:
+    """Returns once every delivery has ended, or patience has: then the checker names the rest."""
     query = (
         "select count(*) from notifications.notification_deliveries"
         " where status in ('pending', 'processing')"
@@ -95,11 +101,11 @@ async def _settled(stage: Stage) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while (await stage.ask(query))[0][0]:
         if time.monotonic() > deadline:
-            return  # the checker names what is stuck
+            return
         await asyncio.sleep(0.1)
 
 
-async def _note_own_stalls(stage: Stage) -> None:
+async def note_own_stalls(stage: Stage) -> None:
     """The receiver and the proxies are in this process: if it is held up, everybody is."""
     while True:
         before = time.time()
@@ -108,7 +114,8 @@ async def _note_own_stalls(stage: Stage) -> None:
             stage.faults.append(Fault("stall", EVERYBODY, before, time.time()))
 
 
-async def _record(stage: Stage) -> Record:
+async def record_of(stage: Stage) -> Record:
+    """All that the checker looks at."""
     record = Record(
         calls=stage.receiver.calls,
         effects=stage.receiver.effects,

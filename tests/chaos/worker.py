@@ -1,7 +1,7 @@
 """A worker of the chaos run, as a process: the outbox and a channel that calls the receiver.
 
 `python -m tests.chaos.worker '{"conninfo": …, "port": …, "holder": …, "journal": …, "weak": …}'`
-runs one; with `"patient": true` its lease is long.
+runs one; with `"patient": true` its lease is long, with `"host": …` the receiver is elsewhere.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ FENCE = b"and f.attempts = i.attempt\n       and (f.status"
 class Caller:
     """The channel: one HTTP call a delivery, with its id, its attempt and who calls."""
 
-    def __init__(self, port: int, holder: str, policy: Policy) -> None:
+    def __init__(self, address: tuple[str, int], holder: str, policy: Policy) -> None:
         self.policy = channel_policy(policy)
-        self._port = port
+        self._address = address
         self._holder = holder
 
     async def send(self, delivery: Delivery) -> str | None:
         """Returns at 200. Raises Refused at 410 and RuntimeError at any other answer."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        reader, writer = await asyncio.open_connection(*self._address)
         try:
             body = json.dumps(delivery.payload, sort_keys=True).encode()
             head = (
@@ -61,11 +61,13 @@ def weaken_the_fence() -> None:
     queue.statement = weak  # type: ignore[assignment]
 
 
-async def main(conninfo: str, port: int, holder: str, journal: Journal, policy: Policy) -> None:
+async def main(
+    conninfo: str, address: tuple[str, int], holder: str, journal: Journal, policy: Policy
+) -> None:
     """Works until SIGTERM."""
     stop, wake = asyncio.Event(), asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    channels = {CHANNEL: Caller(port, holder, policy)}
+    channels = {CHANNEL: Caller(address, holder, policy)}
     turn = Turn(connector(conninfo, journal), channels, policy, holder=holder)
     beside = [
         asyncio.create_task(listen(conninfo, wake, check_s=STATEMENT_S, within_s=STATEMENT_S)),
@@ -88,7 +90,7 @@ if __name__ == "__main__":
     asyncio.run(
         main(
             given["conninfo"],
-            given["port"],
+            (given.get("host", "127.0.0.1"), given["port"]),
             given["holder"],
             Journal(Path(given["journal"])),
             PATIENT if given.get("patient") else POLICY,
