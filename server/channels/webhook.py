@@ -130,7 +130,6 @@ class WebhookChannel:
         return {
             "recipient": {
                 "type": "string",
-                "format": "uri",
                 "pattern": pattern(allow_http=settings.webhook_allow_http),
                 "maxLength": RECIPIENT_LENGTH,
                 "description": "where it is posted to; a private address only where that is "
