@@ -15,6 +15,7 @@ from server.api import (
     channels,
     deliveries,
     depth_history,
+    events,
     health,
     metrics,
     operator,
@@ -24,8 +25,9 @@ from server.api import (
 from server.body_limit import with_body_limit
 from server.database import Pool, new_pool
 from server.document import describe
+from server.feed import Feed
 from server.headers import with_secure_headers
-from server.loop_lag import LoopLag
+from server.loop_lag import WorstLag, watch_loop
 from server.outbox import Depth, depth
 from server.settings import Settings
 from server.single_flight import SingleFlight
@@ -35,6 +37,7 @@ RESOURCES = (
     health,
     queue,
     depth_history,
+    events,
     queue_drain,
     deliveries,
     operator,
@@ -55,11 +58,15 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
         await pool.open()
         app.state.pool = pool
         app.state.depth = SingleFlight(partial(_read_depth, pool))
-        app.state.lag = LoopLag()
-        watching = asyncio.create_task(app.state.lag.watch())
+        app.state.lag = WorstLag()
+        watching = asyncio.create_task(watch_loop(app.state.lag.note))
+        app.state.feed = Feed(pool, settings.listen_conninfo(conninfo), events.encode)
+        ending = asyncio.create_task(_close_at(app.state.stop, app.state.feed))
         try:
             yield
         finally:
+            app.state.feed.close()
+            ending.cancel()
             watching.cancel()
             await pool.close()
 
@@ -83,6 +90,12 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
     app.state.routes = [route for resource in RESOURCES for route in resource.router.routes]
     describe(app, settings)
     return app
+
+
+async def _close_at(stop: asyncio.Event, feed: Feed) -> None:
+    """Ends the streams when the server is told to stop: it waits for them before it ends."""
+    await stop.wait()
+    feed.close()
 
 
 async def _read_depth(pool: Pool) -> Depth:

@@ -7,9 +7,11 @@ import bisect
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import psycopg
 
+from server.loop_lag import watch_loop
 from server.outbox import (
     ChannelDown,
     Connect,
@@ -33,8 +35,6 @@ SENDS = "sends"
 STATEMENT_S = "statement_s"
 SEND_S = "send_s"
 LAG_S = "lag_s"
-
-LAG_EVERY_S = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -73,11 +73,7 @@ class Meter:
 
     async def watch_loop(self) -> None:
         """Times by how much the event loop comes late, until cancelled."""
-        clock = asyncio.get_running_loop().time
-        while True:
-            due = clock() + LAG_EVERY_S
-            await asyncio.sleep(LAG_EVERY_S)
-            self.time(LAG_S, "worker", max(0.0, clock() - due))
+        await watch_loop(partial(self.time, LAG_S, "worker"))
 
     async def save(self, connect: Connect) -> None:
         """Adds what was counted to the database; what cannot be added is kept for the next time.

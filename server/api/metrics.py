@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from server import outbox
 from server.access import may_read_metrics
 from server.api.connection import Lent
-from server.loop_lag import LoopLag
+from server.loop_lag import WorstLag
 from server.metrics import Figures, exposition
 from server.problems import described
 
@@ -41,7 +41,7 @@ async def read_metrics(request: Request, connection: Lent) -> Response:
 
     Any one server tells all of it, so one of several is enough to be scraped.
     """
-    lag: LoopLag = request.app.state.lag
+    lag: WorstLag = request.app.state.lag
     figures = Figures(
         depth=await outbox.depth(connection),
         channels=await outbox.list_channels(connection),
