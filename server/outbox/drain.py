@@ -24,12 +24,11 @@ import time
 from collections.abc import Callable, Mapping
 
 from . import queue
-from .housekeeping import housekeeping
 from .model import DrainReport, Tally
 from .policy import ChannelPolicy, affordable
 from .retention import Retention
 from .turn import Turn
-from .worker import reap
+from .worker import keep_house, reap
 
 
 async def drain(
@@ -64,7 +63,7 @@ async def drain(
             emptied = True
             break
     usable = turn.parking.usable()
-    await turn.ask(lambda connection: housekeeping(connection, retention))
+    await keep_house(turn, retention)
     left = await turn.ask(lambda connection: queue.left_over(connection, usable))
     parked = tuple(sorted(set(turn.channels) - set(usable)))
     too_short_for = {

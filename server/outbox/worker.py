@@ -100,7 +100,7 @@ class Worker:
         """Lets the housekeeping run beside the turns: nothing that it waits for delays a send."""
         if self._housekeeping is None or self._housekeeping.done():
             await self._end_housekeeping()
-            self._housekeeping = asyncio.create_task(self._keep_house())
+            self._housekeeping = asyncio.create_task(keep_house(self._turn, self._retention))
 
     async def _end_housekeeping(self) -> None:
         """Ends it if it still runs. Raises what it raised, unless the database was away."""
@@ -108,12 +108,6 @@ class Worker:
             self._housekeeping.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._housekeeping
-
-    async def _keep_house(self) -> None:
-        try:
-            await self._turn.ask(lambda connection: housekeeping(connection, self._retention))
-        except AWAY as error:
-            log.warning("housekeeping failed: %s", error, extra={"action": "housekeeping-failed"})
 
     async def _sleep(self, pause: float, stop: asyncio.Event) -> None:
         waits = [asyncio.create_task(stop.wait()), asyncio.create_task(self._wake.wait())]
@@ -136,3 +130,11 @@ async def reap(turn: Turn) -> int:
             extra={"action": "reap", "ids": [r.id for r in reaped]},
         )
     return len(reaped)
+
+
+async def keep_house(turn: Turn, retention: Retention | None) -> None:
+    """Keeps house; what keeps it from that is said in the log, since there is a next time."""
+    try:
+        await turn.ask(lambda connection: housekeeping(connection, retention))
+    except AWAY as error:
+        log.warning("housekeeping failed: %s", error, extra={"action": "housekeeping-failed"})
