@@ -5,27 +5,17 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Path, Response
+from fastapi import Body, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from server import outbox
-from server.access import may_change_state
 from server.api.connection import Lent
+from server.api.operators import operators_router
 from server.channels.storable import Storable
 from server.outbox import ChannelState
 from server.problems import described
 
-router = APIRouter(
-    prefix="/api/channels",
-    tags=["operator"],
-    dependencies=[Depends(may_change_state)],
-    responses=described(
-        HTTPStatus.UNAUTHORIZED,
-        HTTPStatus.FORBIDDEN,
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-        HTTPStatus.SERVICE_UNAVAILABLE,
-    ),
-)
+router = operators_router("/api/channels")
 
 Name = Annotated[Storable, Path(min_length=1, max_length=200, description="the channel's name")]
 

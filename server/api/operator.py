@@ -5,28 +5,18 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from server import outbox
-from server.access import may_change_state
 from server.api.connection import Lent
 from server.api.fields import Moment, Whole
+from server.api.operators import operators_router
 from server.channels.storable import Storable
 from server.outbox import DeliveryPage, InvalidCursorError, ShownDelivery, Status
 from server.problems import ProblemError, described
 
-router = APIRouter(
-    prefix="/api/deliveries",
-    tags=["operator"],
-    dependencies=[Depends(may_change_state)],
-    responses=described(
-        HTTPStatus.UNAUTHORIZED,
-        HTTPStatus.FORBIDDEN,
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-        HTTPStatus.SERVICE_UNAVAILABLE,
-    ),
-)
+router = operators_router("/api/deliveries")
 
 Number = Annotated[int, Path(ge=1, lt=1 << 63, description="the delivery's id")]
 ChannelName = Annotated[
