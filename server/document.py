@@ -7,10 +7,13 @@ from typing import Any
 from fastapi import FastAPI
 
 from server.api.delivery_request import per_channel
+from server.api.events import EVENTS
 from server.channels.storable import JSON, JSON_NAME, JSON_OBJECT
 from server.composition import channel_fields
 from server.problems import Problem
 from server.settings import Settings
+
+REFERENCE = "#/components/schemas/{model}"
 
 
 def describe(app: FastAPI, settings: Settings) -> None:
@@ -20,9 +23,14 @@ def describe(app: FastAPI, settings: Settings) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             schemas = original().setdefault("components", {}).setdefault("schemas", {})
-            schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            schema = Problem.model_json_schema(ref_template=REFERENCE)
             schemas |= schema.pop("$defs", {})
             schemas["Problem"] = schema
+            for model in EVENTS:
+                schema = model.model_json_schema(ref_template=REFERENCE, mode="serialization")
+                for name, part in schema.pop("$defs", {}).items():
+                    schemas.setdefault(name, part)
+                schemas[model.__name__] = schema
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)
             schemas[JSON_NAME] = JSON

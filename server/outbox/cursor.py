@@ -51,6 +51,10 @@ class Snapshot:
             transaction < self.xmax and transaction not in self.running
         )
 
+    def covers(self, other: Snapshot) -> bool:
+        """Whether everything that `other` sees is seen here too: it is no later."""
+        return self.xmax >= other.xmax and not any(other.sees(one) for one in self.running)
+
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
@@ -85,3 +89,12 @@ class Cursor:
         if self.seen.sees(transaction):
             return True
         return self.upto is not None and seq <= self.seq and self.upto.sees(transaction)
+
+    def led_to(self, other: Cursor) -> Cursor:
+        """Where its reader stands after it was given what another reader had up to `other`.
+
+        The other one was no further when this one came here, and both have what came since.
+        """
+        if other.upto is None or not self.seen.covers(other.seen):
+            return other
+        return Cursor(self.seen, other.upto, other.seq)

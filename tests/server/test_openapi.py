@@ -14,6 +14,8 @@ from tests.server.conftest import NOWHERE, listening
 
 ADMIN = {"Authorization": "Bearer s3cret"}
 JSON = {"Content-Type": "application/json"}
+ADMINS = ("/api/deliveries", "/api/channels", "/api/lab", "/api/queue/events")
+KINDS = {"/api/metrics": "text/plain", "/api/queue/events": "text/event-stream"}
 GOOD = {"payload": {"text": "x"}}
 
 
@@ -56,8 +58,7 @@ async def test_every_operation_says_what_it_is(document):
             if status.startswith(("4", "5")):
                 assert kinds == {"application/problem+json"}, (path, status)
             elif status != "304":
-                kind = "text/plain" if path == "/api/metrics" else "application/json"
-                assert kinds == {kind}, (path, status)
+                assert kinds == {KINDS.get(path, "application/json")}, (path, status)
 
 
 async def test_references_lead_somewhere(document):
@@ -90,7 +91,7 @@ async def test_the_token_is_described_where_it_is_needed(document):
             secured.setdefault(*scheme.keys(), set()).add(path)
     paths = set(document["paths"])
     assert secured == {
-        "adminToken": {p for p in paths if p.startswith(("/api/deliveries", "/api/channels"))},
+        "adminToken": {p for p in paths if p.startswith(ADMINS)},
         "drainToken": {"/api/queue/drain"},
         "metricsToken": {"/api/metrics"},
     }
