@@ -117,25 +117,21 @@ async def retry(
 ) -> Moved:
     """Makes a failed or dead delivery due now; 409 if it is something else."""
     ids = await outbox.retry(connection, [number], more=attempts)
-    if not ids:
-        status = (await _shown(connection, number)).delivery.status
-        raise ProblemError(
-            HTTPStatus.CONFLICT,
-            f"Delivery {number} is {status}; only one that failed or is dead can be retried.",
-        )
-    return Moved(ids=ids, count=1)
+    return await _moved(connection, number, ids, "only one that failed or is dead can be retried")
 
 
 @router.post("/{number:int}/cancel", summary="Cancel one that waits", responses=_gone_or_moved)
 async def cancel(connection: Lent, number: Number) -> Moved:
     """Ends a pending delivery as failed, class 'cancelled'; 409 if it is something else."""
     ids = await outbox.cancel(connection, [number])
+    return await _moved(connection, number, ids, "only a pending one can be cancelled")
+
+
+async def _moved(connection: Lent, number: int, ids: list[int], what_can_be: str) -> Moved:
+    """The answer for one delivery. Raises a problem if it was not moved, or is not there."""
     if not ids:
         status = (await _shown(connection, number)).delivery.status
-        raise ProblemError(
-            HTTPStatus.CONFLICT,
-            f"Delivery {number} is {status}; only a pending one can be cancelled.",
-        )
+        raise ProblemError(HTTPStatus.CONFLICT, f"Delivery {number} is {status}; {what_can_be}.")
     return Moved(ids=ids, count=1)
 
 
