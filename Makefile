@@ -8,7 +8,7 @@ SETUP := $(PYTHON) scripts/setup.py --for
 NPX := $(BIN)/python scripts/npm_program.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench chaos site lock clean clean-data
+.PHONY: help run test test-pooler check bench chaos site lock clean clean-data
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,11 @@ run: ## set up, then serve the page at http://127.0.0.1:8000 (ARGS="--port 9000"
 test: check ## check, then run every test (ARGS="-k depth" for some of them)
 	@$(SETUP) test
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-pooler: ## every test that has a database, through pgbouncer in transaction mode
+	@$(SETUP) test
+	@WORKERS_TEST_POOLER=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
+		--no-loadscope-reorder tests/server tests/chaos tests/hosts $(ARGS)
 
 check: ## types, lint, import direction, HTML, equality of both languages
 	@$(SETUP) check

@@ -9,13 +9,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import psycopg
 import typer
 
 from server import outbox
 from server.api.queue_depth import QueueDepth
 from server.commands import channels, deliveries
-from server.database import bring_up_to_date, database
+from server.database import bring_up_to_date, database, one_connection
 from server.errors import WorkersError
 from server.outbox import Depth, NewDelivery, Phase, Purged, Retention, Status
 from server.terminal import DataDir, print_json, said_clearly, settings_for
@@ -329,26 +328,26 @@ async def _read_depth(
     conninfo: str, *, verify: bool
 ) -> tuple[Depth, dict[Status, tuple[int, int]]]:
     await bring_up_to_date(conninfo)
-    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+    async with await one_connection(conninfo) as connection:
         differences = await outbox.depth_differences(connection) if verify else {}
         return await outbox.depth(connection), differences
 
 
 async def _mend(conninfo: str) -> None:
     await bring_up_to_date(conninfo)
-    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+    async with await one_connection(conninfo) as connection:
         await outbox.mend_depth(connection)
 
 
 async def _purge(conninfo: str, retention: Retention, max_s: float | None) -> Purged:
     await bring_up_to_date(conninfo)
-    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+    async with await one_connection(conninfo) as connection:
         return await outbox.purge(connection, retention, max_s=max_s)
 
 
 async def _enqueue(conninfo: str, deliveries: list[NewDelivery], max_attempts: int) -> list[int]:
     await bring_up_to_date(conninfo)
-    async with await psycopg.AsyncConnection.connect(conninfo) as connection:
+    async with await one_connection(conninfo, autocommit=False) as connection:
         return await outbox.enqueue(connection, deliveries, max_attempts=max_attempts)
 
 

@@ -66,6 +66,17 @@ def database(settings: Settings) -> Iterator[str]:
         yield conninfo
 
 
+async def one_connection(conninfo: str, *, autocommit: bool = True) -> AsyncConnection[Any]:
+    """A connection for a command, over which a statement may take as long as it takes.
+
+    It prepares nothing, since a statement prepared in one transaction is unknown in the next where
+    a pooler stands between. Raises psycopg.OperationalError.
+    """
+    return await AsyncConnection.connect(
+        sturdy(conninfo), autocommit=autocommit, prepare_threshold=None
+    )
+
+
 async def bring_up_to_date(conninfo: str, phase: Phase = Phase.BEFORE) -> list[str]:
     """Applies the migrations that are missing and returns their names.
 
@@ -73,7 +84,7 @@ async def bring_up_to_date(conninfo: str, phase: Phase = Phase.BEFORE) -> list[s
     DatabaseError when the database cannot be reached or does not fit.
     """
     try:
-        async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        async with await one_connection(conninfo) as connection:
             return [f"{m.number:04d}_{m.name}" for m in await migrate(connection, phase)]
     except psycopg.OperationalError as error:
         raise DatabaseError(

@@ -123,6 +123,14 @@ def direct(place: Place) -> str:
     return place.direct
 
 
+@pytest.fixture
+def unpooled(place: Place) -> str:
+    """The same for a test about the connection to the server itself, which a pooler would hold."""
+    if place.direct != place.conninfo:
+        pytest.skip("a pooler holds the connection that is to be broken")
+    return place.direct
+
+
 @pytest.fixture(scope="module")
 def module_database(postgres: str, way: str) -> Iterator[str]:
     """The same for a whole file, whose tests do not mind what the others leave there."""
@@ -141,15 +149,27 @@ Connect = Callable[[], AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]
 
 
 @pytest.fixture
-def connect(database: str) -> Connect:
-    """Opens connections in autocommit mode, each by an `async with` of its own."""
-    return _opener(database)
+def connect(place: Place) -> Connect:
+    """Opens connections in autocommit mode, each by an `async with` of its own.
+
+    What psycopg prepares by itself would be unknown where a pooler stands between.
+    """
+    pooled = place.conninfo != place.direct
+    return _opener(place.conninfo, {"prepare_threshold": None} if pooled else {})
 
 
-def _opener(conninfo: str) -> Connect:
+@pytest.fixture
+def connect_directly(place: Place) -> Connect:
+    """The same past any pooler, for what a session remembers."""
+    return _opener(place.direct, {})
+
+
+def _opener(conninfo: str, options: dict[str, Any]) -> Connect:
     class Opened:
         async def __aenter__(self) -> psycopg.AsyncConnection[Any]:
-            self.connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
+            self.connection = await psycopg.AsyncConnection.connect(
+                conninfo, autocommit=True, **options
+            )
             return self.connection
 
         async def __aexit__(self, *_: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from psycopg import AsyncConnection
 
-from server.database import bring_up_to_date, database
+from server.database import bring_up_to_date, database, one_connection
 from server.terminal import settings_for
 
 Result = TypeVar("Result")
@@ -28,5 +28,5 @@ def over_connection(
 
 async def _run(conninfo: str, act: Callable[[AsyncConnection[Any]], Awaitable[Result]]) -> Result:
     await bring_up_to_date(conninfo)
-    async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
+    async with await one_connection(conninfo) as connection:
         return await act(connection)

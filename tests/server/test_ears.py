@@ -33,9 +33,9 @@ async def _until(wake: asyncio.Event) -> None:
     wake.clear()
 
 
-async def test_a_half_open_connection_is_given_up(ears, database, connection, rows):
+async def test_a_half_open_connection_is_given_up(ears, direct, connection, rows):
     """It seems to live and says nothing; a new one is opened, and hears."""
-    async with Proxy(database).running() as proxy:
+    async with Proxy(direct).running() as proxy:
         wake = ears(proxy.conninfo, check_s=0.2, within_s=0.3)
         await _until(wake)
         proxy.deafen()
@@ -50,9 +50,9 @@ async def test_a_half_open_connection_is_given_up(ears, database, connection, ro
         await _until(wake)
 
 
-async def test_a_silent_connection_that_answers_is_kept(ears, database, connection, rows):
+async def test_a_silent_connection_that_answers_is_kept(ears, direct, connection, rows):
     """Silence alone is no fault; and what comes during the question is not missed."""
-    async with Proxy(database).running() as proxy:
+    async with Proxy(direct).running() as proxy:
         wake = ears(proxy.conninfo, check_s=0.01, within_s=5)
         await _until(wake)
         for _ in range(30):
@@ -61,9 +61,9 @@ async def test_a_silent_connection_that_answers_is_kept(ears, database, connecti
         assert proxy.connections == 1
 
 
-async def test_it_wakes_after_the_server_has_cut_it_off(ears, database, connection):
+async def test_it_wakes_after_the_server_has_cut_it_off(ears, direct, connection):
     """A notification may have been missed meanwhile."""
-    wake = ears(database)
+    wake = ears(direct)
     await _until(wake)
     cut = await connection.execute(
         "select pg_terminate_backend(pid) from pg_stat_activity"

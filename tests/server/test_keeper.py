@@ -137,8 +137,9 @@ async def test_leases_are_extended_until_the_settle_is_through(connect, connecti
 
 
 @pytest.mark.parametrize("fault", ["cut", "deaf"])
-async def test_the_keeper_gets_over_its_connection(connect, connection, database, rows, fault):
+async def test_the_keeper_gets_over_its_connection(request, connect, connection, rows, fault):
     """Cut off, or left without an answer: another connection extends in time."""
+    database = request.getfixturevalue("unpooled" if fault == "cut" else "database")
     delivery = await rows.take_one(connection, lease_s=SHORT.lease_s * 3)
     ends = set()
 

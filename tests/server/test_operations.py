@@ -181,9 +181,9 @@ async def test_retry_by_filter_does_not_wait_for_others(connect, rows):
         assert sorted(first + second) == ids
 
 
-async def test_retry_and_resume_wake_the_workers(connect, rows):
+async def test_retry_and_resume_wake_the_workers(connect, connect_directly, rows):
     """Nobody waits for the next poll; a cancel wakes nobody."""
-    async with connect() as one, connect() as listener:
+    async with connect() as one, connect_directly() as listener:
         [number] = await _end(one, rows, Status.DEAD)
         [other] = await rows.add(one)
         await listener.execute("listen notification_deliveries")

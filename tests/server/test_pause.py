@@ -80,14 +80,14 @@ async def test_a_drain_ends_and_tells(connect, connection, rows):
 
 
 @pytest.mark.timeout(60)
-async def test_a_worker_goes_on_when_it_is_resumed(connect, database, connection):
+async def test_a_worker_goes_on_when_it_is_resumed(connect, direct, connection):
     """Woken by the notification, not by its next poll, which is an hour away."""
     await pause_channel(connection, "page")
     [number] = await enqueue(connection, [NewDelivery("page", "page", {"text": "x"})])
     sender, wake, stop = Sender(), asyncio.Event(), asyncio.Event()
     turn = Turn(connect, {"page": sender}, Policy(poll_s=3600), holder="w")
     worker = asyncio.create_task(Worker(turn, wake=wake).run(stop))
-    ear = asyncio.create_task(listen(database, wake))
+    ear = asyncio.create_task(listen(direct, wake))
     try:
         await resume_channel(connection, "page")
         await sender.came.wait()

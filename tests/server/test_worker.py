@@ -23,7 +23,7 @@ class Sender:
 
 
 @pytest.fixture
-async def start(connect, database):
+async def start(connect, direct):
     """Starts a worker, with or without ears, and stops it after the test."""
     stop = asyncio.Event()
     tasks = []
@@ -34,7 +34,7 @@ async def start(connect, database):
         worker = Worker(Turn(connect, {"page": sender}, policy, holder="w"), wake=wake)
         tasks.append(asyncio.create_task(worker.run(stop)))
         if ears:
-            tasks.append(asyncio.create_task(listen(database, wake)))
+            tasks.append(asyncio.create_task(listen(direct, wake)))
         return sender
 
     yield run
