@@ -1,0 +1,61 @@
+#!lua
+-- Takes jobs, all of them or none.
+-- KEYS[1]  the queue's base
+-- ARGV[1]  most jobs that may wait (ready and scheduled together)
+-- ARGV[2]  how many jobs follow; ten values each:
+--          id, task, payload, delay ms, due ms ('' to use the delay), priority, max attempts,
+--          time-out ms, keep ms ('' for the queue's), unique key ('' for none)
+-- Returns {'full', waiting} and changes nothing, or {'ok', {id, …}}: the job's own id, or the id of
+-- the job that was there before it with the same id or unique key. Sent twice, it changes nothing
+-- the second time.
+-- Refused by the server when memory is full, before anything is written.
+-- Invariant: an id has a hash exactly if it is in one of the five places.
+-- include shared/queue.lua
+local most, many = tonumber(ARGV[1]), tonumber(ARGV[2])
+local waiting = redis.call('ZCARD', place('ready')) + redis.call('ZCARD', place('scheduled'))
+local boost = tonumber(redis.call('HGET', meta, 'boost_ms')) or 60000
+local WIDTH = 10
+
+local ids, fresh, unique_here = {}, {}, {}
+for i = 1, many do
+  local at = 2 + (i - 1) * WIDTH
+  local id, unique = ARGV[at + 1], ARGV[at + 10]
+  local there = redis.call('EXISTS', job_key(id)) == 1 or fresh[id]
+  if not there and unique ~= '' then
+    local before = unique_here[unique] or redis.call('GET', base .. ':unique:' .. unique)
+    if before then
+      id, there = before, true
+    else
+      unique_here[unique] = id
+    end
+  end
+  ids[i] = id
+  if not there then fresh[id] = at end
+end
+
+local added = 0
+for _ in pairs(fresh) do added = added + 1 end
+if added > 0 and waiting + added > most then return { 'full', waiting } end
+
+local due_now = false
+for id, at in pairs(fresh) do
+  local due = tonumber(ARGV[at + 5]) or (now + tonumber(ARGV[at + 4]))
+  local priority, unique = tonumber(ARGV[at + 6]), ARGV[at + 10]
+  local state = due <= now and 'ready' or 'scheduled'
+  redis.call('HSET', job_key(id), 'task', ARGV[at + 2], 'payload', ARGV[at + 3], 'state', state,
+    'priority', priority, 'max_attempts', ARGV[at + 7], 'timeout_ms', ARGV[at + 8],
+    'keep_ms', ARGV[at + 9], 'unique', unique, 'attempts', 0, 'lost', 0, 'token', 0,
+    'queued_ms', now, 'due_ms', due)
+  if state == 'ready' then
+    due_now = true
+    redis.call('ZADD', place('ready'), ready_score(due, priority, boost), id)
+  else
+    redis.call('ZADD', place('scheduled'), due, id)
+    -- A worker that sleeps must learn that something falls due before it would have looked.
+    if redis.call('ZRANGE', place('scheduled'), 0, 0)[1] == id then due_now = true end
+  end
+  if unique ~= '' then redis.call('SET', base .. ':unique:' .. unique, id) end
+end
+if added > 0 then redis.call('HINCRBY', meta, 'total_enqueued', added) end
+if due_now then wake() end
+return { 'ok', ids }

@@ -1,0 +1,44 @@
+"""The queue's Lua scripts: sent by their sum, and sent whole to a server that forgot them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redis.exceptions import NoScriptError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from redis.asyncio import Redis
+
+FOLDER = Path(__file__).parent / "lua"
+INCLUDE = re.compile(r"^-- include (\S+)$", re.MULTILINE)
+
+
+class Script:
+    """One script, with what it includes put in."""
+
+    def __init__(self, name: str) -> None:
+        text = (FOLDER / f"{name}.lua").read_text("utf-8")
+        self.text = INCLUDE.sub(lambda found: (FOLDER / found[1]).read_text("utf-8"), text)
+        self.sha = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+    async def run(self, client: Redis, base: str, arguments: Sequence[Any]) -> Any:
+        """Run it on the queue with that base key and return the server's answer.
+
+        Raises redis.exceptions.RedisError when the server cannot be reached, or refuses.
+        """
+        try:
+            return await client.evalsha(self.sha, 1, base, *arguments)
+        except NoScriptError:
+            return await client.eval(self.text, 1, base, *arguments)
+
+
+@cache
+def script(name: str) -> Script:
+    """Return the script of that name, such as `turn` of lua/turn.lua."""
+    return Script(name)

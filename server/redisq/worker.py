@@ -1,0 +1,267 @@
+"""A worker of the queue: turn after turn until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import random
+import socket
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from redis.exceptions import RedisError
+
+from .codec import Codec, JsonCodec
+from .model import Claim, Outcome, Turn
+from .options import WorkerOptions
+from .run import Runner
+from .scripts import script
+from .stored import turn_from
+from .weather import is_passing
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from .tasks import Tasks
+
+log = logging.getLogger("redisq")
+
+MOST_OUTCOMES = 100
+MOST_WANTED = 100
+LONGEST_PAUSE_S = 5.0
+
+
+class Worker:
+    """Claims jobs of one queue and runs them, `concurrency` at a time.
+
+    `client` speaks to the server for scripts; `waiting` is another client, for the one command that
+    blocks: its socket time-out must be longer than `poll_s`, and its own retries off.
+    """
+
+    def __init__(
+        self,
+        client: Redis,
+        waiting: Redis,
+        base: str,
+        tasks: Tasks,
+        *,
+        options: WorkerOptions | None = None,
+        codec: Codec | None = None,
+    ) -> None:
+        self.options = options or WorkerOptions()
+        self.id = f"{socket.gethostname()[:40]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self.last_turn = time.monotonic()
+        """When the server last answered a turn; a worker that does nothing shows by this."""
+        self.counts = {"done": 0, "failed": 0, "late": 0, "claimed": 0}
+        self._client = client
+        self._waiting = waiting
+        self._base = base
+        self._names = f",{','.join(tasks)},"
+        self._runner = Runner(tasks, client, base, codec or JsonCodec(), self.options)
+        self._running: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
+        self._outcomes: list[Outcome] = []
+        self._seq = 0
+        self._answered = 0
+        self._in_flight: list[Outcome] = []
+        self._stir = asyncio.Event()
+        self._room = asyncio.Event()
+        self._stopping = False
+        self._leaving = False
+        self._ended = False
+
+    def stop(self) -> None:
+        """Claim nothing more; a second call gives back at once what still runs."""
+        self._leaving = self._stopping
+        self._stopping = True
+        self._stir.set()
+
+    async def run(self) -> None:
+        """Work until `stop`, then finish or give back what runs. Everything is settled when it ends.
+
+        Cancelled, it leaves what it holds to the leases.
+        """
+        helpers = [
+            asyncio.create_task(self._listen(), name="listen"),
+            asyncio.create_task(self._beat(), name="heartbeat"),
+        ]
+        try:
+            await self._work()
+            await self._finish()
+        finally:
+            # A client may swallow the cancellation of a command, so they look for themselves too.
+            self._ended = True
+            for helper in helpers:
+                helper.cancel()
+            await asyncio.gather(*helpers, return_exceptions=True)
+            for _, task in self._running.values():
+                task.cancel()
+
+    async def _work(self) -> None:
+        while not self._stopping:
+            self._stir.clear()
+            free = self.options.concurrency - len(self._running)
+            turn = await self._turn(min(free, MOST_WANTED))
+            for claim in turn.claims:
+                self._start(claim)
+            if turn.claims or self._outcomes:
+                # What was just started may end in this pass of the loop: then it is settled together.
+                await asyncio.sleep(0)
+                if self._outcomes:
+                    continue
+            if len(self._running) < self.options.concurrency:
+                self._room.set()
+            wait = self.options.poll_s
+            if turn.due_ms is not None:
+                wait = min(wait, turn.due_ms / 1000 + 0.001)
+            await self._stirred(wait)
+
+    async def _stirred(self, seconds: float) -> None:
+        """Wait until something has happened, but not for longer than that."""
+        if self._stir.is_set():
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stir.wait()
+        except TimeoutError:
+            pass
+
+    async def _turn(self, want: int) -> Turn:
+        """Send outcomes, get jobs. The same turn is sent until the server answers it."""
+        part, self._outcomes = self._outcomes[:MOST_OUTCOMES], self._outcomes[MOST_OUTCOMES:]
+        self._in_flight = part
+        self._seq += 1
+        options = self.options
+        values: list[Any] = [
+            self.id,
+            self._seq,
+            want,
+            round(options.lease_s * 1000),
+            self._names,
+            round(options.unknown_s * 1000),
+            len(part),
+        ]
+        for outcome in part:
+            values += (outcome.id, outcome.token, outcome.kind, outcome.delay_ms, outcome.text)
+        failures = 0
+        while True:
+            try:
+                turn = turn_from(await script("turn").run(self._client, self._base, values))
+            except (RedisError, OSError) as error:
+                if not is_passing(error):
+                    raise
+                failures += 1
+                if failures == 1:
+                    log.warning("server-away", extra={"worker": self.id, "error": str(error)})
+                pause = min(LONGEST_PAUSE_S, 0.1 * 2 ** min(failures, 10))
+                await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311
+                continue
+            break
+        if failures:
+            log.info("server-back", extra={"worker": self.id, "failures": failures})
+        self.last_turn = time.monotonic()
+        self._answered, self._in_flight = self._seq, []
+        self._note(part, turn)
+        return turn
+
+    def _note(self, part: list[Outcome], turn: Turn) -> None:
+        for outcome, verdict in zip(part, turn.verdicts, strict=True):
+            if verdict == "late":
+                self.counts["late"] += 1
+                log.warning("late-outcome", extra={"job": outcome.id, "token": outcome.token})
+            elif outcome.kind == "done":
+                self.counts["done"] += 1
+            elif outcome.kind in {"retry", "dead"}:
+                self.counts["failed"] += 1
+        self.counts["claimed"] += len(turn.claims)
+
+    def _start(self, claim: Claim) -> None:
+        task = asyncio.create_task(self._run(claim))
+        self._running[claim.id] = claim, task
+        if len(self._running) >= self.options.concurrency:
+            self._room.clear()
+
+    async def _run(self, claim: Claim) -> None:
+        try:
+            outcome = await self._runner.run(claim)
+            if outcome:
+                self._outcomes.append(outcome)
+        finally:
+            mine = self._running.get(claim.id)
+            if mine and mine[0].token == claim.token:
+                del self._running[claim.id]
+            self._stir.set()
+
+    async def _listen(self) -> None:
+        """Wait for wake-ups while there is room. What it misses costs `poll_s` at most."""
+        wake = f"{self._base}:wake"
+        while not self._ended:
+            await self._room.wait()
+            try:
+                told = await self._waiting.blpop([wake], timeout=self.options.poll_s)
+                if told and not self._room.is_set():
+                    await self._client.rpush(wake, 1)
+            except (RedisError, OSError):
+                # The turn tells about a server that is away.
+                await asyncio.sleep(min(self.options.poll_s, 0.5))
+                continue
+            if told:
+                self._stir.set()
+
+    async def _beat(self) -> None:
+        """Keep the leases, learn what was lost, and give up what is not ours any longer."""
+        lease = self.options.lease_s
+        while not self._ended:
+            held = [claim for claim, _ in self._running.values()]
+            about = json.dumps(
+                {
+                    "host": socket.gethostname(),
+                    "pid": os.getpid(),
+                    "concurrency": self.options.concurrency,
+                    "tasks": self._names.strip(","),
+                    "running": len(held),
+                }
+            )
+            values: list[Any] = [self.id, self._answered, round(lease * 1000), about]
+            for claim in held:
+                values += (claim.id, claim.token)
+            for outcome in [*self._in_flight, *self._outcomes]:
+                values += (outcome.id, outcome.token)
+            try:
+                _, lost, cancelled = await script("heartbeat").run(self._client, self._base, values)
+            except (RedisError, OSError):
+                await asyncio.sleep(min(1.0, lease / 10))
+                continue
+            for id_ in [*lost, *cancelled]:
+                self._give_up(id_.decode(), asked=id_ in cancelled)
+            await asyncio.sleep(lease / 3)
+
+    def _give_up(self, id_: str, *, asked: bool) -> None:
+        running = self._running.get(id_)
+        if not running:
+            return
+        claim, task = running
+        if asked:
+            text = b"cancelled while it ran"
+            self._outcomes.append(Outcome(claim.id, claim.token, "dead", text=text))
+        else:
+            log.warning("lease-lost", extra={"job": id_, "token": claim.token})
+        task.cancel()
+
+    async def _finish(self) -> None:
+        """Let what runs end within the grace period, give back the rest, and settle everything."""
+        self._room.clear()
+        deadline = time.monotonic() + self.options.grace_s
+        while self._running and not self._leaving and time.monotonic() < deadline:
+            self._stir.clear()
+            if self._outcomes:
+                await self._turn(0)
+            else:
+                await self._stirred(max(0.0, deadline - time.monotonic()))
+        for claim, task in list(self._running.values()):
+            task.cancel()
+            self._outcomes.append(Outcome(claim.id, claim.token, "release"))
+        while self._outcomes:
+            await self._turn(0)
