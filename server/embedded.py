@@ -1,15 +1,13 @@
 """A PostgreSQL of our own, started from its wheel when no DATABASE_URL is given.
 
 The data lies in <data_dir>/postgres and is reached through a Unix socket, so no port is taken.
-Everybody who uses it holds a shared lock on a file; the kernel drops such a lock however a
-process ends, so the last user, and only the last, stops PostgreSQL, and after a `kill -9` the
-next user finds it running and takes it over. docs/decisions/embedded-postgres.md says why.
+Its last user stops it (server/last_user.py), and after a `kill -9` the next user finds it running
+and takes it over. docs/decisions/embedded-postgres.md says why.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import shutil
@@ -21,13 +19,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO
 
 import psutil
 import psycopg
 from psycopg import sql
 
 from server.errors import DatabaseError
+from server.last_user import shared_service
 from server.unprivileged import Account, unprivileged_account
 
 log = logging.getLogger(__name__)
@@ -73,33 +71,8 @@ def embedded_postgres(data_dir: Path) -> Iterator[str]:
     data_dir.mkdir(parents=True, exist_ok=True)
     data, binaries = data_dir / "postgres", _binaries()
     cluster = Cluster(data, binaries, unprivileged_account(data, binaries))
-    with (data_dir / "postgres.users").open("a") as users:
-        with _critical(data_dir):
-            fcntl.flock(users, fcntl.LOCK_SH)
-        try:
-            with _critical(data_dir):
-                conninfo = cluster.ensure_running()
-            yield conninfo
-        finally:
-            with _critical(data_dir):
-                if _only_user(users):
-                    cluster.stop()
-
-
-@contextlib.contextmanager
-def _critical(data_dir: Path) -> Iterator[None]:
-    """Starting and stopping exclude each other, across processes."""
-    with (data_dir / "postgres.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _only_user(users: IO[str]) -> bool:
-    try:
-        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    with shared_service(data_dir, "postgres", cluster.ensure_running, cluster.stop) as conninfo:
+        yield conninfo
 
 
 def _binaries() -> Path:

@@ -18,6 +18,10 @@ class DatabaseError(WorkersError):
     """The database cannot be reached or started."""
 
 
+class RedisServerError(WorkersError):
+    """The Redis or Valkey server cannot be reached or started."""
+
+
 class AlreadyRunningError(WorkersError):
     """Another server runs on the same data folder."""
 

@@ -51,6 +51,11 @@ class Settings(BaseSettings):
         description="where workers listen for notifications, if DATABASE_URL leads to a pooler in "
         "transaction mode, which does not pass them on; 'off': nowhere, they only poll",
     )
+    redis_url: str | None = Field(
+        None,
+        validation_alias="REDIS_URL",
+        description="Redis or Valkey to use; without it a Valkey is started from its wheel",
+    )
     lab: Literal["auto", "on", "off"] = Field(
         "auto",
         description="whether the page of this origin may change state without a token; "
