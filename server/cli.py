@@ -13,7 +13,7 @@ import typer
 
 from server import outbox
 from server.api.queue_depth import QueueDepth
-from server.commands import channels, deliveries
+from server.commands import channels, deliveries, queue
 from server.database import bring_up_to_date, database, one_connection
 from server.errors import WorkersError
 from server.outbox import Depth, NewDelivery, Phase, Purged, Retention, Status
@@ -34,6 +34,7 @@ app = typer.Typer(
 
 app.add_typer(deliveries.app, name="deliveries")
 app.add_typer(channels.app, name="channels")
+app.add_typer(queue.app, name="queue")
 
 LONGEST_DELAY_S = 366 * 24 * 3600.0
 OPTIONS = {"payload": "--text", "count": "--count", "idempotency_key": "--key"}

@@ -11,10 +11,12 @@ from typing import Annotated, Any
 
 import psycopg
 import typer
+from redis.exceptions import RedisError
 
 from server.errors import WorkersError
 from server.logs import configure_logs
 from server.outbox import ConfigurationError, OutboxError
+from server.redisq import InvalidJobError, QueueError
 from server.settings import Settings, load_settings
 from server.signals import end_by_exception
 
@@ -37,6 +39,12 @@ def said_clearly() -> Iterator[None]:
     except psycopg.OperationalError as error:
         _complain(f"the database is away: {str(error).strip()}")
         raise typer.Exit(1) from error
+    except RedisError as error:
+        _complain(f"the Redis server is away: {error}")
+        raise typer.Exit(1) from error
+    except QueueError as error:
+        _complain(str(error))
+        raise typer.Exit(2 if isinstance(error, InvalidJobError) else 1) from error
     except OutboxError as error:
         _complain(str(error))
         raise typer.Exit(2 if isinstance(error, ConfigurationError) else 1) from error

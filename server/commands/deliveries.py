@@ -31,7 +31,7 @@ Ids = Annotated[list[int] | None, typer.Argument(min=1, max=LARGEST_ID, help="Id
 
 
 @app.command("list")
-def list_deliveries(  # noqa: PLR0913 - an option each
+def list_deliveries(
     status: StatusOption = None,
     channel: ChannelOption = None,
     cursor: Annotated[str | None, typer.Option(help="Go on where the page before ended.")] = None,
@@ -90,7 +90,7 @@ def show(
 
 
 @app.command()
-def retry(  # noqa: PLR0913, PLR0917 - an option each
+def retry(
     ids: Ids = None,
     status: StatusOption = None,
     channel: ChannelOption = None,

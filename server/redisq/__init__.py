@@ -1,5 +1,6 @@
 """A reliable job queue on Redis or Valkey. It needs redis-py, and nothing else of this project."""
 
+from .audit import audit
 from .backoff import Backoff
 from .codec import Codec, JsonCodec
 from .errors import (
@@ -41,4 +42,5 @@ __all__ = [
     "Tasks",
     "Worker",
     "WorkerOptions",
+    "audit",
 ]

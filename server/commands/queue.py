@@ -1,0 +1,239 @@
+"""`workers queue`: the job queue on Redis or Valkey."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, TypeVar, get_args
+
+import typer
+
+from server.redis_server import redis_client, redis_server
+from server.redisq import NewJob, Queue, audit
+from server.redisq.model import State
+from server.redisq.queue import Operation, Setting
+from server.settings import Settings
+from server.terminal import DataDir, print_json, said_clearly, settings_for
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="The job queue on Redis or Valkey: put jobs in, run them, see them, mend them.\n\n"
+    "Without REDIS_URL a Valkey of our own is used, and started for as long as it is needed.",
+)
+
+Result = TypeVar("Result")
+Name = Annotated[str, typer.Option("--queue", help="Which queue.")]
+Ids = Annotated[list[str], typer.Argument(help="Ids of jobs.")]
+DEFAULT = "default"
+
+
+@app.command()
+def work(
+    queue: Name = DEFAULT,
+    concurrency: Annotated[int, typer.Option(min=1, help="Jobs at a time.")] = 4,
+    data_dir: DataDir = None,
+) -> None:
+    """Run a worker until Ctrl-C. Any number of them can run beside each other.
+
+    On SIGTERM and Ctrl-C it claims nothing more, lets what runs end for up to 20 s, and gives back
+    the rest without counting an attempt. A second Ctrl-C gives it back at once.
+
+    \b
+    Examples:
+      workers queue work
+      REDIS_URL=redis://localhost:6379/0 workers queue work --queue photos --concurrency 8
+    """
+    from server.queue_work import work as run_worker
+
+    with said_clearly():
+        settings = settings_for(data_dir=data_dir)
+        with redis_server(settings) as url:
+            asyncio.run(run_worker(url, queue, concurrency))
+
+
+@app.command()
+def enqueue(
+    task: Annotated[str, typer.Argument(help="The task's name.")],
+    payload: Annotated[str, typer.Argument(help="JSON.")] = "null",
+    queue: Name = DEFAULT,
+    delay: Annotated[float, typer.Option(min=0, help="Seconds from now.")] = 0.0,
+    priority: Annotated[int, typer.Option(help="A head start of so many minutes.")] = 0,
+    key: Annotated[str | None, typer.Option(help="No second job beside one of this key.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Put a job in and print its id.
+
+    \b
+    Examples:
+      workers queue enqueue square '{"x": 7}'
+      workers queue enqueue sleep '{"seconds": 2}' --delay 60 --key nightly
+    """
+    try:
+        value = json.loads(payload)
+    except ValueError as error:
+        raise typer.BadParameter(f"the payload is no JSON: {error}") from error
+    job = NewJob(task=task, payload=value, delay_s=delay, priority=priority, unique=key)
+    typer.echo(_on(queue, data_dir, lambda q: q.enqueue_many([job]))[0])
+
+
+@app.command()
+def depth(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
+    """Count what is where, as JSON.
+
+    \b
+    Examples:
+      workers queue depth
+      workers queue depth --queue photos | jq .ready
+    """
+    print_json(asdict(_on(queue, data_dir, lambda q: q.depth())))
+
+
+@app.command("list")
+def list_jobs(
+    state: Annotated[str, typer.Argument(help="ready, scheduled, active, done or dead.")],
+    queue: Name = DEFAULT,
+    start: Annotated[int, typer.Option(min=0, help="Skip so many.")] = 0,
+    count: Annotated[int, typer.Option(min=1, max=1000, help="Show so many.")] = 20,
+    data_dir: DataDir = None,
+) -> None:
+    """Print the ids of jobs in a state, one a line.
+
+    \b
+    Examples:
+      workers queue list dead
+      workers queue list dead --count 1000 | xargs workers queue retry
+    """
+    if state not in get_args(State):
+        raise typer.BadParameter(f"a state is one of {', '.join(get_args(State))}")
+    place: State = state  # type: ignore[assignment]
+    for id_ in _on(queue, data_dir, lambda q: q.ids(place, start=start, count=count)):
+        typer.echo(id_)
+
+
+@app.command()
+def show(
+    id_: Annotated[str, typer.Argument(metavar="ID")],
+    queue: Name = DEFAULT,
+    data_dir: DataDir = None,
+) -> None:
+    """Show a job and what has become of it, as JSON.
+
+    \b
+    Examples:
+      workers queue show 01a22e6a-e340-76d6-a82a-b7f8d970f2ce
+    """
+    job = _on(queue, data_dir, lambda q: q.get(id_))
+    if job is None:
+        typer.echo(f"workers: there is no job {id_} in {queue}", err=True)
+        raise typer.Exit(1)
+    print_json(asdict(job))
+
+
+def _operation(what: Operation, summary: str) -> None:
+    def operate(ids: Ids, queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
+        answers = _on(queue, data_dir, lambda q: q.operate(what, ids))
+        for id_, answer in answers.items():
+            typer.echo(f"{id_} {answer}")
+        if any(answer not in {"ok", "asked"} for answer in answers.values()):
+            raise typer.Exit(1)
+
+    operate.__doc__ = f"{summary}\n\n\b\nExamples:\n  workers queue {what} ID ID"
+    app.command(what)(operate)
+
+
+_operation("retry", "Let done or dead jobs run again, with all their attempts.")
+_operation("promote", "Make scheduled jobs due now.")
+_operation("cancel", "End jobs that wait; ask running ones to stop.")
+_operation("delete", "Forget jobs that do not run.")
+
+
+@app.command()
+def pause(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
+    """Let nothing more start, on any worker, until it is resumed.
+
+    \b
+    Examples:
+      workers queue pause --queue photos
+    """
+    _on(queue, data_dir, lambda q: q.pause())
+
+
+@app.command()
+def resume(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
+    """End a pause.
+
+    \b
+    Examples:
+      workers queue resume --queue photos
+    """
+    _on(queue, data_dir, lambda q: q.resume())
+
+
+@app.command()
+def limit(
+    queue: Name = DEFAULT,
+    concurrency: Annotated[
+        int | None, typer.Option(min=0, help="Jobs at a time on all workers; 0: no limit.")
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(help="COUNT/SECONDS, such as 10/1; 0: no limit.")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Limit a queue while it works.
+
+    \b
+    Examples:
+      workers queue limit --concurrency 2
+      workers queue limit --rate 100/60
+      workers queue limit --rate 0
+    """
+    settings: dict[Setting, int | None] = {}
+    if concurrency is not None:
+        settings["concurrency"] = concurrency or None
+    if rate is not None:
+        settings |= _rate(rate)
+    if not settings:
+        raise typer.BadParameter("say --concurrency, --rate, or both")
+    _on(queue, data_dir, lambda q: q.configure(settings))
+
+
+@app.command("audit")
+def audit_queue(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
+    """Check that each job is in exactly one place. Exits with 1 if one is not.
+
+    \b
+    Examples:
+      workers queue audit
+    """
+    wrong = _on(queue, data_dir, lambda q: audit(q.client, q.base))
+    print_json({"wrong": wrong})
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _rate(text: str) -> dict[Setting, int | None]:
+    if text == "0":
+        return {"rate_count": None, "rate_ms": None}
+    count, _, seconds = text.partition("/")
+    try:
+        return {"rate_count": int(count), "rate_ms": round(float(seconds) * 1000)}
+    except ValueError as error:
+        raise typer.BadParameter("a rate looks like 10/1: ten in one second") from error
+
+
+def _on(name: str, data_dir: Path | None, act: Callable[[Queue], Awaitable[Result]]) -> Result:
+    """What `act` returns, given the queue."""
+    with said_clearly():
+        settings: Settings = settings_for(data_dir=data_dir, quiet=True)
+        with redis_server(settings) as url:
+            return asyncio.run(_run(url, name, act))
+
+
+async def _run(url: str, name: str, act: Callable[[Queue], Awaitable[Result]]) -> Result:
+    async with redis_client(url) as client:
+        return await act(Queue(client, name))
