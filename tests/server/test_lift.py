@@ -157,11 +157,12 @@ def test_ctrl_c_loses_nothing(shop):
     more = [outbox.NewDelivery("mail", "ada@example.org", {"text": "x"})] * 14
     with psycopg.connect(shop.database) as connection:
         outbox.enqueue_sync(connection, more)
-    worker = shop.start("worker.py", "--takes", "0.3")
-    first = worker.stdout.readline()
-    worker.send_signal(signal.SIGINT)
-    said = first + worker.stdout.read()
-    assert (worker.stderr.read(), worker.wait(PATIENCE_S)) == ("", 0)
+    with shop.start("worker.py", "--takes", "0.3") as worker:
+        said = worker.stdout.readline()
+        worker.send_signal(signal.SIGINT)
+        said += worker.stdout.read()
+        complaints = worker.stderr.read()
+    assert (worker.returncode, complaints) == (0, "")
     # Ten at a time: the others had not begun.
     assert said.splitlines()[-1] == "sent 10, refused for good 0, to be tried again 0"
     assert {status for status, _ in shop.rows(STATES)} == {"sent", "pending"}
