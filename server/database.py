@@ -114,9 +114,15 @@ def new_pool(conninfo: str, *, most: int = 4, wait_s: float = 3.0) -> Pool:
 
 
 async def _check(connection: BoundedConnection) -> None:
-    """Raises psycopg.OperationalError for a connection that is dead, or only seems to live."""
-    checked = AsyncConnectionPool.check_connection(connection)
-    await answered(connection, checked, within_s=CHECK_S)
+    """Raises psycopg.OperationalError for a connection that is dead, or of no use any more.
+
+    That is one that only seems to live, and one to a server that has become a standby: it would
+    be lent for as long as it lives, whoever is the primary by then.
+    """
+    asked = connection.execute("select pg_is_in_recovery()")
+    row = await (await answered(connection, asked, within_s=CHECK_S)).fetchone()
+    if row != (False,):
+        raise psycopg.OperationalError("the server is a standby")
 
 
 @contextlib.asynccontextmanager
