@@ -133,6 +133,11 @@ class Settings(BaseSettings):
         default=False, description="whether webhooks may go without TLS"
     )
     time_scale: float = Field(1.0, gt=0, le=1, description="shortens every span above")
+    lab_time_scale: float = Field(
+        0.02, gt=0, le=1, description="the same for the lab's workers, in place of time_scale"
+    )
+    lab_workers: int = Field(4, ge=0, le=50, description="most workers that the lab has at a time")
+    lab_worker_s: float = Field(900.0, gt=0, description="how long each may run; not scaled")
     keep_sent_days: float = Field(14.0, ge=0, description="for how long sent deliveries are kept")
     keep_ended_days: float = Field(
         90.0, ge=0, description="for how long failed and dead deliveries are kept"
