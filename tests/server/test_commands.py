@@ -123,6 +123,55 @@ def test_enqueue_with_a_key_adds_once(database):
     assert len(first.split()) == 2
 
 
+def test_enqueue_takes_every_channel(database):
+    """The payload as an option or from standard input."""
+    hook = ["--channel", "webhook", "--recipient", "https://hooks.example.org/x"]
+    sent = run("enqueue", *hook, "--payload", '{"a": [1, "ä"]}', DATABASE_URL=database)
+    assert (sent.returncode, sent.stdout, sent.stderr) == (0, "1\n", "")
+    shown = json.loads(run("deliveries", "show", "1", DATABASE_URL=database).stdout)
+    assert shown["delivery"]["recipient"] == "https://hooks.example.org/x"
+    assert shown["payload"] == {"a": [1, "ä"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--channel", "fax", "--payload", "{}"], "--channel: must be one of"),
+        (["--channel", "email"], "--payload: needed"),
+        (["--channel", "email", "--recipient", "x", "--payload", "{}"], "--payload subject: "),
+        (["--channel", "webhook", "--recipient", "http://a.b", "--payload", "{}"], "--recipient: "),
+        (["--channel", "webhook", "--recipient", "https://[::1]", "--payload", "{}"], "loopback"),
+        (["--payload", "{"], "--payload: is no JSON"),
+        (["--payload", "[]"], "--payload: "),
+        (["--payload", '{"text": NaN}'], "--payload text: "),
+        (["--text", "x", "--payload", "{}"], "give one of them"),
+        (["--text", ""], "--text: "),
+        (["--key", ""], "--key: "),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_enqueue_names_the_option_at_fault(options, said, tmp_path):
+    """Before a database is asked, or started."""
+    result = CliRunner().invoke(app, ["enqueue", "--data-dir", str(tmp_path / "data"), *options])
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_drain_says_for_what_it_had_too_little_time(database):
+    """In its report and in a sentence, and the page's deliveries go out."""
+    mail = {"WORKERS_EMAIL_HOST": "127.0.0.1", "WORKERS_EMAIL_SENDER": "a@example.org"}
+    given = mail | {"DATABASE_URL": database, "WORKERS_PAGE_SEND_S": "0"}
+    letter = ["--recipient", "b@example.org", "--payload", '{"subject": "x", "text": "x"}']
+    run("enqueue", "--channel", "email", *letter, **given)
+    run("enqueue", "--count", "3", **given)
+    drained = run("drain", "--max-seconds", "20", **given)
+    report = json.loads(drained.stdout)
+    assert (drained.returncode, report["finished"], report["done"]["sent"]) == (3, False, 3)
+    assert report["too_short_for"] == {"email": 37.5}
+    assert "email: left, since a send may take 37.5 s" in drained.stderr
+
+
 def test_migrate_says_what_it_did(empty_database):
     """And that there is nothing to do the second time."""
     first, second = (run("migrate", DATABASE_URL=empty_database).stdout for _ in range(2))
