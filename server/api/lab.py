@@ -9,13 +9,13 @@ from http import HTTPStatus
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Path, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from server import outbox
 from server.access import may_change_state
 from server.api.connection import Configured, Lent
 from server.api.deliveries import SHOWN_IDS, DeliveriesAccepted
-from server.api.fields import Whole
+from server.api.fields import Whole, no_text
 from server.api.queue import QueuePolicy
 from server.channels.storable import Storable
 from server.lab.behaviour import CHANNEL, Behaviour, prepare, read_behaviour, set_behaviour
@@ -56,8 +56,10 @@ router = APIRouter(
 )
 
 LONGEST_SEND_S = 3600.0
-Fails = Annotated[Whole, Field(ge=0, le=1000)]
-TakesS = Annotated[float, Field(ge=0, le=LONGEST_SEND_S, allow_inf_nan=False)]
+Fails = Annotated[int, Field(ge=0, le=1000), BeforeValidator(no_text)]
+TakesS = Annotated[
+    float, Field(ge=0, le=LONGEST_SEND_S, allow_inf_nan=False), BeforeValidator(no_text)
+]
 
 _full = described(HTTPStatus.CONFLICT)
 _with_body = described(HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
