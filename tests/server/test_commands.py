@@ -65,6 +65,7 @@ def test_a_lease_that_a_send_can_outlive_is_refused_at_start():
         ("WORKERS_BACKOFF_S", "30,soon"),
         ("WORKERS_TIME_SCALE", "2"),
         ("WORKERS_LAB", "maybe"),
+        ("WORKERS_HOST", ""),
     ],
 )
 def test_a_wrong_setting_is_named(name, value, monkeypatch):
@@ -73,6 +74,18 @@ def test_a_wrong_setting_is_named(name, value, monkeypatch):
     with pytest.raises(SettingsError, match=name) as caught:
         load_settings()
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["lease_s", "backoff_s", "poll_s", "send_margin_s", "stop_s", "keep_sent_days"],
+)
+@pytest.mark.parametrize("value", ["inf", "1e12"])
+def test_a_span_beyond_all_calendars_is_refused(name, value, monkeypatch):
+    """PostgreSQL would fail at it later, again and again."""
+    monkeypatch.setenv(f"WORKERS_{name.upper()}", value)
+    with pytest.raises(SettingsError):
+        load_settings()
 
 
 def test_settings_come_from_the_environment(monkeypatch):
