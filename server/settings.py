@@ -190,8 +190,9 @@ class Settings(BaseSettings):
             raise ValueError("listen_url needs DATABASE_URL beside it: it is the same database")
         if self.page_send_s >= self.send_timeout_s:
             raise ValueError(
-                f"WORKERS_PAGE_SEND_S ({self.page_send_s:g} s) must be less than WORKERS_SEND_TIMEOUT_S "
-                f"({self.send_timeout_s:g} s), or no send to the page would ever succeed"
+                f"WORKERS_PAGE_SEND_S ({self.page_send_s:g} s) must be less than "
+                f"WORKERS_SEND_TIMEOUT_S ({self.send_timeout_s:g} s), or no send to the page "
+                "would ever succeed"
             )
         if self.email_host is not None and self.email_sender is None:
             raise ValueError(
@@ -203,8 +204,8 @@ class Settings(BaseSettings):
             and not is_loopback(self.email_host or "")
         ):
             raise ValueError(
-                "WORKERS_EMAIL_USER with WORKERS_EMAIL_TLS none would send the password for all to read; "
-                "use starttls or implicit"
+                "WORKERS_EMAIL_USER with WORKERS_EMAIL_TLS none would send the password for all to "
+                "read; use starttls or implicit"
             )
         return self
 

@@ -14,6 +14,7 @@ from server.outbox import Depth, Status
 from server.terminal import DataDir, print_json, said_clearly, settings_for
 
 
+@said_clearly()
 def depth(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
@@ -41,12 +42,11 @@ def depth(
       watch -n 1 workers depth
       workers depth --verify || workers depth --mend
     """
-    with said_clearly():
-        settings = settings_for(data_dir=data_dir, quiet=True)
-        with database(settings) as conninfo:
-            if mend:
-                asyncio.run(_mend(conninfo))
-            found, differences = asyncio.run(_read_depth(conninfo, verify=verify))
+    settings = settings_for(data_dir=data_dir, quiet=True)
+    with database(settings) as conninfo:
+        if mend:
+            asyncio.run(_mend(conninfo))
+        found, differences = asyncio.run(_read_depth(conninfo, verify=verify))
     document = QueueDepth.of(found).model_dump(mode="json")
     if as_json:
         print_json(document)

@@ -23,6 +23,7 @@ OPTIONS = {"idempotency_key": "--key"}
 """Which option gives a field of a request, where it has another name."""
 
 
+@said_clearly()
 def enqueue(  # noqa: PLR0913, PLR0917 - an option each
     text: Annotated[
         str | None, typer.Option(help="What the page will show.", show_default="Hello")
@@ -56,28 +57,27 @@ def enqueue(  # noqa: PLR0913, PLR0917 - an option each
       workers enqueue --channel webhook --recipient https://hooks.example.org/x --payload '{"a": 1}'
       workers enqueue --channel email --recipient ada@example.org --payload - < mail.json
     """
-    with said_clearly():
-        settings = settings_for(data_dir=data_dir, quiet=True)
-        if payload is not None and text is not None:
-            raise WorkersError("--text and --payload: give one of them", exit_code=2)
-        if payload is None and channel != "page":
-            raise WorkersError(f"--payload: needed for channel {channel}", exit_code=2)
-        given: dict[str, Any] = {
-            "channel": channel,
-            "payload": {"text": "Hello" if text is None else text}
-            if payload is None
-            else _object(payload),
-            "count": count,
-            "idempotency_key": key,
-        }
-        if recipient is not None:
-            given["recipient"] = recipient
-        try:
-            wanted = _deliveries(given, delay_s=delay, settings=settings)
-        except InvalidDeliveryError as error:
-            raise _unfit(error.faults, by_text=payload is None) from error
-        with database(settings) as conninfo:
-            ids = asyncio.run(_enqueue(conninfo, wanted, settings.max_attempts))
+    settings = settings_for(data_dir=data_dir, quiet=True)
+    if payload is not None and text is not None:
+        raise WorkersError("--text and --payload: give one of them", exit_code=2)
+    if payload is None and channel != "page":
+        raise WorkersError(f"--payload: needed for channel {channel}", exit_code=2)
+    given: dict[str, Any] = {
+        "channel": channel,
+        "payload": {"text": "Hello" if text is None else text}
+        if payload is None
+        else _object(payload),
+        "count": count,
+        "idempotency_key": key,
+    }
+    if recipient is not None:
+        given["recipient"] = recipient
+    try:
+        wanted = _deliveries(given, delay_s=delay, settings=settings)
+    except InvalidDeliveryError as error:
+        raise _unfit(error.faults, by_text=payload is None) from error
+    with database(settings) as conninfo:
+        ids = asyncio.run(_enqueue(conninfo, wanted, settings.max_attempts))
     typer.echo("\n".join(str(one) for one in ids))
 
 

@@ -20,6 +20,7 @@ class Method(StrEnum):
     LOOP = "loop"
 
 
+@said_clearly()
 def histogram(
     file: Annotated[Path, typer.Argument(help="An image, or - for standard input.")],
     max_side: Annotated[int, typer.Option(help="Longest side that is counted, in pixels.")] = 1024,
@@ -38,16 +39,15 @@ def histogram(
     """
     import handlers
 
-    with said_clearly():
-        options = {"max_side": max_side, "method": method.value, "colours": colours}
-        try:
-            result = handlers.run("histogram", {"image": _read(file), **options})
-        except handlers.errors.HandlerError as error:
-            print_json(
-                {"error": {"code": error.code, "message": error.message, "details": error.details}}
-            )
-            raise WorkersError(error.message) from error
-        print_json(result)
+    options = {"max_side": max_side, "method": method.value, "colours": colours}
+    try:
+        result = handlers.run("histogram", {"image": _read(file), **options})
+    except handlers.errors.HandlerError as error:
+        print_json(
+            {"error": {"code": error.code, "message": error.message, "details": error.details}}
+        )
+        raise WorkersError(error.message) from error
+    print_json(result)
 
 
 def _read(file: Path) -> bytes:

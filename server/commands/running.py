@@ -14,6 +14,7 @@ from server.database import database
 from server.terminal import DataDir, print_json, said_clearly, settings_for
 
 
+@said_clearly()
 def serve(
     host: Annotated[
         str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")
@@ -38,12 +39,10 @@ def serve(
     """
     from server.serve import serve as run_server
 
-    with said_clearly():
-        run_server(
-            settings_for(host=host, port=port, site=site, data_dir=data_dir), with_worker=worker
-        )
+    run_server(settings_for(host=host, port=port, site=site, data_dir=data_dir), with_worker=worker)
 
 
+@said_clearly()
 def work(
     data_dir: DataDir = None,
     *,
@@ -61,12 +60,12 @@ def work(
     """
     from server.work import work as run_worker
 
-    with said_clearly():
-        settings = settings_for(data_dir=data_dir)
-        with database(settings) as conninfo:
-            asyncio.run(run_worker(settings, conninfo, until_stdin_closes=until_stdin_closes))
+    settings = settings_for(data_dir=data_dir)
+    with database(settings) as conninfo:
+        asyncio.run(run_worker(settings, conninfo, until_stdin_closes=until_stdin_closes))
 
 
+@said_clearly()
 def drain(
     max_seconds: Annotated[
         float | None, typer.Option(min=0.001, help="Begin no send that might end after this.")
@@ -94,15 +93,14 @@ def drain(
     """
     from server.work import drain_once
 
-    with said_clearly():
-        settings = settings_for(data_dir=data_dir)
-        with database(settings) as conninfo:
-            report = asyncio.run(drain_once(settings, conninfo, max_s=max_seconds))
-        print_json(asdict(report))
-        for name, seconds in report.too_short_for.items():
-            typer.echo(
-                f"workers: {name}: left, since a send may take {seconds:g} s and less was left",
-                err=True,
-            )
-        if not report.finished:
-            raise typer.Exit(STILL_DUE)
+    settings = settings_for(data_dir=data_dir)
+    with database(settings) as conninfo:
+        report = asyncio.run(drain_once(settings, conninfo, max_s=max_seconds))
+    print_json(asdict(report))
+    for name, seconds in report.too_short_for.items():
+        typer.echo(
+            f"workers: {name}: left, since a send may take {seconds:g} s and less was left",
+            err=True,
+        )
+    if not report.finished:
+        raise typer.Exit(STILL_DUE)

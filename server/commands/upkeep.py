@@ -15,6 +15,7 @@ from server.outbox import Phase, Purged, Retention
 from server.terminal import DataDir, print_json, said_clearly, settings_for
 
 
+@said_clearly()
 def purge(
     max_seconds: Annotated[
         float | None, typer.Option(min=0, help="Begin no batch after this.")
@@ -34,15 +35,15 @@ def purge(
       workers purge
       WORKERS_KEEP_SENT_DAYS=1 workers purge --max-seconds 60
     """
-    with said_clearly():
-        settings = settings_for(data_dir=data_dir, quiet=True)
-        with database(settings) as conninfo:
-            done = asyncio.run(_purge(conninfo, settings.retention(), max_seconds))
-        print_json(asdict(done))
-        if not done.finished:
-            raise typer.Exit(STILL_DUE)
+    settings = settings_for(data_dir=data_dir, quiet=True)
+    with database(settings) as conninfo:
+        done = asyncio.run(_purge(conninfo, settings.retention(), max_seconds))
+    print_json(asdict(done))
+    if not done.finished:
+        raise typer.Exit(STILL_DUE)
 
 
+@said_clearly()
 def migrate(
     phase: Annotated[
         Phase, typer.Option(help="What to apply: all, or only what older code can run with.")
@@ -60,10 +61,9 @@ def migrate(
       workers migrate                      # after it
       DATABASE_URL=postgresql:///mine workers migrate
     """
-    with said_clearly():
-        settings = settings_for(data_dir=data_dir, quiet=True)
-        with database(settings) as conninfo:
-            applied = asyncio.run(bring_up_to_date(conninfo, phase))
+    settings = settings_for(data_dir=data_dir, quiet=True)
+    with database(settings) as conninfo:
+        applied = asyncio.run(bring_up_to_date(conninfo, phase))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "nothing to do")
 
 

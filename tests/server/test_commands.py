@@ -5,6 +5,9 @@ import io
 import json
 import re
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import httpx
 import pytest
@@ -16,7 +19,7 @@ from server.cli import app
 from server.errors import SettingsError
 from server.settings import Settings, load_settings
 from tests.server.conftest import listening
-from tests.server.program import Program, run
+from tests.server.program import Program, clean_environment, run
 
 COMMANDS = ["serve", "work", "drain", "depth", "purge", "enqueue", "migrate", "histogram"]
 GROUPS = {
@@ -183,6 +186,46 @@ def test_a_drain_says_for_what_it_had_too_little_time(database):
     assert (drained.returncode, report["finished"], report["done"]["sent"]) == (3, False, 3)
     assert report["too_short_for"] == {"email": 37.5}
     assert "email: left, since a send may take 37.5 s" in drained.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device is Linux's")
+@pytest.mark.parametrize(
+    "command",
+    [["enqueue"], ["depth"], ["depth", "--json"], ["deliveries", "list"], ["channels", "list"]],
+    ids=" ".join,
+)
+def test_output_that_cannot_be_written_is_said_clearly(command, module_database):
+    """Whatever prints it."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "server", *command],
+            env=clean_environment() | {"DATABASE_URL": module_database},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["channels", "pause", "\udcff"],
+        ["channels", "pause", "x", "--reason", "\udcff"],
+        ["deliveries", "list", "--channel", "\udcff"],
+        ["deliveries", "list", "--cursor", "x"],
+    ],
+    ids=ascii,
+)
+def test_what_is_no_text_or_no_cursor_is_a_wrong_call(command, module_database, monkeypatch):
+    """Exit code 2, and no traceback."""
+    monkeypatch.setenv("DATABASE_URL", module_database)
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("workers: ")
 
 
 def test_migrate_says_what_it_did(empty_database):
