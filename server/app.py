@@ -17,6 +17,7 @@ from server.api import (
     depth_history,
     events,
     health,
+    lab,
     metrics,
     operator,
     queue,
@@ -27,6 +28,7 @@ from server.database import Pool, new_pool
 from server.document import describe
 from server.feed import Feed
 from server.headers import with_secure_headers
+from server.lab.workers import LabWorkers
 from server.loop_lag import WorstLag, watch_loop
 from server.outbox import Depth, depth
 from server.settings import Settings
@@ -42,6 +44,7 @@ RESOURCES = (
     deliveries,
     operator,
     channels,
+    lab,
     metrics,
 )
 
@@ -61,11 +64,14 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
         app.state.lag = WorstLag()
         watching = asyncio.create_task(watch_loop(app.state.lag.note))
         app.state.feed = Feed(pool, settings.listen_conninfo(conninfo), events.encode)
+        app.state.lab = LabWorkers(settings, conninfo) if settings.lab_mode else None
         ending = asyncio.create_task(_close_at(app.state.stop, app.state.feed))
         try:
             yield
         finally:
             app.state.feed.close()
+            if app.state.lab is not None:
+                await app.state.lab.close()
             ending.cancel()
             watching.cancel()
             await pool.close()

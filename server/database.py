@@ -91,11 +91,16 @@ async def bring_up_to_date(conninfo: str, phase: Phase = Phase.BEFORE) -> list[s
             f"the database cannot be reached: {str(error).strip()}",
             hint="Check DATABASE_URL, or unset it to use a database of our own.",
         ) from error
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction) as error:
+        raise DatabaseError(
+            f"the schema is missing or not up to date, and cannot be changed: {error}",
+            hint="Run 'workers migrate' once as a role that may create the schema notifications.",
+        ) from error
     except MigrationError as error:
         raise DatabaseError(str(error)) from error
 
 
-def new_pool(conninfo: str, *, most: int = 4, wait_s: float = 3.0) -> Pool:
+def new_pool(conninfo: str, *, least: int = 1, most: int = 4, wait_s: float = 3.0) -> Pool:
     """A pool that is not open yet. Connections are in autocommit mode and keep no session state.
 
     A statement may take ANSWER_S and a caller waits `wait_s` seconds for a connection; beyond that
@@ -105,7 +110,7 @@ def new_pool(conninfo: str, *, most: int = 4, wait_s: float = 3.0) -> Pool:
         sturdy(conninfo),
         connection_class=BoundedConnection,
         open=False,
-        min_size=1,
+        min_size=least,
         max_size=most,
         timeout=wait_s,
         check=_check,
@@ -114,15 +119,21 @@ def new_pool(conninfo: str, *, most: int = 4, wait_s: float = 3.0) -> Pool:
 
 
 async def _check(connection: BoundedConnection) -> None:
-    """Raises psycopg.OperationalError for a connection that is dead, or only seems to live."""
-    checked = AsyncConnectionPool.check_connection(connection)
-    await answered(connection, checked, within_s=CHECK_S)
+    """Raises psycopg.OperationalError for a connection that is dead, or of no use any more.
+
+    That is one that only seems to live, and one to a server that has become a standby: it would
+    be lent for as long as it lives, whoever is the primary by then.
+    """
+    asked = connection.execute("select pg_is_in_recovery()")
+    row = await (await answered(connection, asked, within_s=CHECK_S)).fetchone()
+    if row != (False,):
+        raise psycopg.OperationalError("the server is a standby")
 
 
 @contextlib.asynccontextmanager
-async def open_pool(conninfo: str, *, most: int = 4) -> AsyncIterator[Pool]:
+async def open_pool(conninfo: str, *, least: int = 1, most: int = 4) -> AsyncIterator[Pool]:
     """A pool for the time of a command."""
-    pool = new_pool(conninfo, most=most)
+    pool = new_pool(conninfo, least=least, most=most)
     await pool.open()
     try:
         yield pool

@@ -22,7 +22,7 @@ from server.channels.mail import sender_of
 from server.channels.signature import parse_secrets
 from server.errors import SettingsError
 from server.outbox import ConfigurationError, Policy, Retention
-from server.outbox.retention import DAY_S
+from server.outbox.policy import DAY_S
 
 OFF = "off"
 
@@ -37,7 +37,7 @@ class Settings(BaseSettings):
         env_prefix="WORKERS_", frozen=True, extra="ignore", hide_input_in_errors=True
     )
 
-    host: str = Field("127.0.0.1", description="address to listen on")
+    host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     data_dir: Path = Field(Path(".data"), description="where the embedded database lives")
     site: Path = Field(Path("site"), description="the built site that is served")
@@ -138,6 +138,11 @@ class Settings(BaseSettings):
         default=False, description="whether webhooks may go without TLS"
     )
     time_scale: float = Field(1.0, gt=0, le=1, description="shortens every span above")
+    lab_time_scale: float = Field(
+        0.02, gt=0, le=1, description="the same for the lab's workers, in place of time_scale"
+    )
+    lab_workers: int = Field(4, ge=0, le=50, description="most workers that the lab has at a time")
+    lab_worker_s: float = Field(900.0, gt=0, description="how long each may run; not scaled")
     keep_sent_days: float = Field(14.0, ge=0, description="for how long sent deliveries are kept")
     keep_ended_days: float = Field(
         90.0, ge=0, description="for how long failed and dead deliveries are kept"
@@ -183,25 +188,29 @@ class Settings(BaseSettings):
     def _check(self) -> Self:
         try:
             self.policy()
+            self.retention()
         except ConfigurationError as error:
             raise ValueError(str(error)) from error
         if self.listen_url is not None and self.database_url is None:
             raise ValueError("listen_url needs DATABASE_URL beside it: it is the same database")
         if self.page_send_s >= self.send_timeout_s:
             raise ValueError(
-                f"page_send_s ({self.page_send_s:g} s) must be less than send_timeout_s "
-                f"({self.send_timeout_s:g} s), or no send to the page would ever succeed"
+                f"WORKERS_PAGE_SEND_S ({self.page_send_s:g} s) must be less than "
+                f"WORKERS_SEND_TIMEOUT_S ({self.send_timeout_s:g} s), or no send to the page "
+                "would ever succeed"
             )
         if self.email_host is not None and self.email_sender is None:
-            raise ValueError("email_host needs email_sender beside it: every mail has a sender")
+            raise ValueError(
+                "WORKERS_EMAIL_HOST needs WORKERS_EMAIL_SENDER beside it: every mail has a sender"
+            )
         if (
             self.email_user is not None
             and self.email_tls == "none"
             and not is_loopback(self.email_host or "")
         ):
             raise ValueError(
-                "email_user with email_tls none would send the password for all to read; "
-                "use starttls or implicit"
+                "WORKERS_EMAIL_USER with WORKERS_EMAIL_TLS none would send the password for all to "
+                "read; use starttls or implicit"
             )
         return self
 

@@ -29,7 +29,7 @@ DataDir = Annotated[
 
 @contextmanager
 def said_clearly() -> Iterator[None]:
-    """Turns what can go wrong into a message and an exit code."""
+    """Turns what can go wrong into a message and an exit code. Stands around every command."""
     end_by_exception()
     try:
         yield
@@ -45,15 +45,26 @@ def said_clearly() -> Iterator[None]:
     except QueueError as error:
         _complain(str(error))
         raise typer.Exit(2 if isinstance(error, InvalidJobError) else 1) from error
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction) as error:
+        _complain(f"the database does not allow it: {error}")
+        raise typer.Exit(1) from error
     except OutboxError as error:
         _complain(str(error))
         raise typer.Exit(2 if isinstance(error, ConfigurationError) else 1) from error
+    except BrokenPipeError:
+        raise  # nobody reads on; the command line ends it quietly
     except OSError as error:
-        _complain(
-            f"{error.strerror or error}: {error.filename}" if error.filename else str(error),
-            "Name a folder that can be written with --data-dir, or use DATABASE_URL.",
-        )
+        if error.filename:
+            _complain(
+                f"{error.strerror or error}: {error.filename}",
+                "Name a folder that can be written with --data-dir, or use DATABASE_URL.",
+            )
+        else:
+            _complain(str(error))
         raise typer.Exit(1) from error
+    except UnicodeEncodeError as error:
+        _complain(f"{error.object[error.start : error.end]!r} is no text: {error.reason}")
+        raise typer.Exit(2) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(INTERRUPTED) from error
 

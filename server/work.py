@@ -89,7 +89,11 @@ async def _turning(settings: Settings, conninfo: str, meter: Meter) -> AsyncIter
     It has connections of its own: what its channels do with theirs must not keep it from settling
     or handing back.
     """
-    async with open_pool(conninfo, most=3) as own, open_pool(conninfo) as for_channels:
+    async with (
+        open_pool(conninfo, most=3) as own,
+        # Most channels need none.
+        open_pool(conninfo, least=0) as for_channels,
+    ):
         turn = new_turn(own, for_channels, settings, meter)
         async with keeping_leases(conninfo, turn):
             yield turn

@@ -35,7 +35,7 @@ if (wanted.act === 'work') {
   });
   await ended();
   await runner.stop();
-  say({ seen });
+  await say({ seen });
 } else {
   const utils = await makeWorkerUtils({ pgPool, logger });
   /** @param {number} n */
@@ -53,7 +53,7 @@ if (wanted.act === 'work') {
       }));
       await utils.addJobs(jobs);
     }
-    say({ seconds: now() - began });
+    await say({ seconds: now() - began });
   }
   await utils.release();
 }

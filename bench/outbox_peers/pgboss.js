@@ -35,7 +35,7 @@ if (wanted.act === 'work') {
   await ended();
   over = true;
   await working;
-  say({ seen });
+  await say({ seen });
 }
 /** @param {number} n */
 const add = (n) => boss.send(QUEUE, { n });
@@ -50,7 +50,7 @@ if (wanted.act === 'fill') {
       Array.from({ length }, (_, place) => ({ name: QUEUE, data: { n: first + place } })),
     );
   }
-  say({ seconds: now() - began });
+  await say({ seconds: now() - began });
 }
 await boss.stop({ graceful: false, wait: false });
 process.exit(0);

@@ -11,8 +11,10 @@ export const given = () => JSON.parse(process.argv[2] ?? '{}');
 /** @returns {number} seconds of the machine's steady clock */
 export const now = () => Number(process.hrtime.bigint()) / 1e9;
 
-/** @param {object} fields */
-export const say = (fields) => console.log(JSON.stringify(fields));
+/** Prints one answer; resolves when it has been written.
+ * @param {object} fields */
+export const say = (fields) =>
+  new Promise((resolve) => process.stdout.write(`${JSON.stringify(fields)}\n`, resolve));
 
 const lines = createInterface({ input: process.stdin });
 const over = new Promise((resolve) => lines.once('close', resolve));
@@ -30,7 +32,7 @@ export const ended = () => over;
 export const single = async (count, enqueue) => {
   const began = now();
   for (let number = 0; number < count; number++) await enqueue(number);
-  say({ seconds: now() - began });
+  await say({ seconds: now() - began });
 };
 
 /** @param {Wanted} wanted @param {(number: number) => Promise<unknown>} enqueue */
@@ -43,5 +45,5 @@ export const trickle = async ({ count, rate }, enqueue) => {
     await enqueue(number);
     at.push(now());
   }
-  say({ at });
+  await say({ at });
 };

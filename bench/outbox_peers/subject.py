@@ -36,11 +36,12 @@ class Kind:
         return [python, "-m", f"bench.outbox_peers.{self.program}"]
 
 
-_OUTBOX = "notifications.notification_deliveries where status"
 OURS = Kind(
     "ours",
-    f"case when exists (select from {_OUTBOX} = 'pending') then true"
-    f" else exists (select from {_OUTBOX} = 'processing') end",
+    "case when exists (select from notifications.notification_deliveries"
+    " where status = 'pending') then true"
+    " else exists (select from notifications.notification_deliveries"
+    " where status = 'processing') end",
 )
 FLOOR = Kind(
     "floor",

@@ -10,7 +10,11 @@ from pydantic import AwareDatetime, BeforeValidator
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]")
 
 
-def _no_text(value: object) -> object:
+def no_text(value: object) -> object:
+    """The value, if it is no text and no truth value that could be read as a number.
+
+    Stands after the bounds of a field, or the document would not have them.
+    """
     if isinstance(value, str | bool):
         raise ValueError("Input should be a number")  # noqa: TRY004 - pydantic takes a ValueError
     return value
@@ -22,7 +26,7 @@ def _written_out(value: object) -> object:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_no_text)]
+Whole = Annotated[int, BeforeValidator(no_text)]
 """A whole number in a body: no text and no truth value that can be read as one."""
 
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]

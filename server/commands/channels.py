@@ -23,6 +23,7 @@ Name = Annotated[str, typer.Argument(help="The channel's name.")]
 
 
 @app.command("list")
+@said_clearly()
 def list_channels(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
@@ -35,8 +36,7 @@ def list_channels(
       workers channels list
       workers channels list --json | jq '.channels[] | select(.paused_at)'
     """
-    with said_clearly():
-        found = over_connection(data_dir, outbox.list_channels)
+    found = over_connection(data_dir, outbox.list_channels)
     if as_json:
         print_json({"channels": [asdict(one) for one in found]})
     else:
@@ -44,6 +44,7 @@ def list_channels(
 
 
 @app.command()
+@said_clearly()
 def pause(
     name: Name,
     reason: Annotated[str | None, typer.Option(help="Why, for whoever wonders.")] = None,
@@ -58,14 +59,12 @@ def pause(
       workers channels pause email
       workers channels pause webhook --reason "the receiver moves house"
     """
-    with said_clearly():
-        over_connection(
-            data_dir, partial(outbox.pause_channel, channel=_named(name), reason=reason)
-        )
+    over_connection(data_dir, partial(outbox.pause_channel, channel=_named(name), reason=reason))
     typer.echo(f"{name} is paused")
 
 
 @app.command()
+@said_clearly()
 def resume(name: Name, data_dir: DataDir = None) -> None:
     """End a pause. The workers wake up for it.
 
@@ -73,8 +72,7 @@ def resume(name: Name, data_dir: DataDir = None) -> None:
     Examples:
       workers channels resume email
     """
-    with said_clearly():
-        resumed = over_connection(data_dir, partial(outbox.resume_channel, channel=_named(name)))
+    resumed = over_connection(data_dir, partial(outbox.resume_channel, channel=_named(name)))
     typer.echo(f"{name} is resumed" if resumed else f"{name} was not paused")
 
 

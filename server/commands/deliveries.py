@@ -31,7 +31,8 @@ Ids = Annotated[list[int] | None, typer.Argument(min=1, max=LARGEST_ID, help="Id
 
 
 @app.command("list")
-def list_deliveries(
+@said_clearly()
+def list_deliveries(  # noqa: PLR0913 - an option each
     status: StatusOption = None,
     channel: ChannelOption = None,
     cursor: Annotated[str | None, typer.Option(help="Go on where the page before ended.")] = None,
@@ -51,17 +52,13 @@ def list_deliveries(
       workers deliveries list --status dead
       workers deliveries list --status pending --channel email --limit 100 --json
     """
-    with said_clearly():
-        page = over_connection(
-            data_dir,
-            partial(
-                outbox.list_deliveries,
-                status=status,
-                channel=channel,
-                cursor=cursor,
-                limit=limit,
-            ),
-        )
+    wanted = partial(
+        outbox.list_deliveries, status=status, channel=channel, cursor=cursor, limit=limit
+    )
+    try:
+        page = over_connection(data_dir, wanted)
+    except outbox.InvalidCursorError as error:
+        raise WorkersError(f"--cursor: {error}", exit_code=2) from error
     if as_json:
         print_json(asdict(page))
         return
@@ -71,6 +68,7 @@ def list_deliveries(
 
 
 @app.command()
+@said_clearly()
 def show(
     number: Annotated[int, typer.Argument(metavar="ID", min=1, max=LARGEST_ID)],
     data_dir: DataDir = None,
@@ -82,15 +80,15 @@ def show(
       workers deliveries show 42
       workers deliveries show 42 | jq .attempts
     """
-    with said_clearly():
-        found = over_connection(data_dir, partial(outbox.show_delivery, number=number))
-        if found is None:
-            raise WorkersError(f"there is no delivery {number}")
+    found = over_connection(data_dir, partial(outbox.show_delivery, number=number))
+    if found is None:
+        raise WorkersError(f"there is no delivery {number}")
     print_json(asdict(found))
 
 
 @app.command()
-def retry(
+@said_clearly()
+def retry(  # noqa: PLR0913, PLR0917 - an option each
     ids: Ids = None,
     status: StatusOption = None,
     channel: ChannelOption = None,
@@ -118,31 +116,31 @@ def retry(
       workers deliveries retry --status dead --channel email
       workers deliveries retry --status failed --settle-class cancelled --limit 10
     """
-    with said_clearly():
-        if bool(ids) == bool(status):
-            raise WorkersError("name either ids or a --status", exit_code=2)
-        if status is None:
-            named = ids or []
-            _tell(
-                over_connection(data_dir, partial(outbox.retry, numbers=named, more=attempts)),
-                named,
-                "has not failed and is not dead",
-            )
-            return
-        if status not in {Status.FAILED, Status.DEAD}:
-            raise WorkersError("--status: failed or dead", exit_code=2)
-        filtered = partial(
-            outbox.retry_matching,
-            status=status,
-            channel=channel,
-            settle_class=settle_class,
-            settled_before=datetime.now(UTC),
-            more=attempts,
+    if bool(ids) == bool(status):
+        raise WorkersError("name either ids or a --status", exit_code=2)
+    if status is None:
+        named = ids or []
+        _tell(
+            over_connection(data_dir, partial(outbox.retry, numbers=named, more=attempts)),
+            named,
+            "has not failed and is not dead",
         )
-        _tell(over_connection(data_dir, partial(_retry_all, filtered, limit)), [], "")
+        return
+    if status not in {Status.FAILED, Status.DEAD}:
+        raise WorkersError("--status: failed or dead", exit_code=2)
+    filtered = partial(
+        outbox.retry_matching,
+        status=status,
+        channel=channel,
+        settle_class=settle_class,
+        settled_before=datetime.now(UTC),
+        more=attempts,
+    )
+    _tell(over_connection(data_dir, partial(_retry_all, filtered, limit)), [], "")
 
 
 @app.command()
+@said_clearly()
 def cancel(ids: Ids = None, data_dir: DataDir = None) -> None:
     """End deliveries that wait, as failed. What a worker holds is left alone. Prints the ids.
 
@@ -154,10 +152,9 @@ def cancel(ids: Ids = None, data_dir: DataDir = None) -> None:
       workers deliveries cancel 42
       workers deliveries cancel 42 43 44
     """
-    with said_clearly():
-        if not ids:
-            raise WorkersError("name the ids", exit_code=2)
-        _tell(over_connection(data_dir, partial(outbox.cancel, numbers=ids)), ids, "is not pending")
+    if not ids:
+        raise WorkersError("name the ids", exit_code=2)
+    _tell(over_connection(data_dir, partial(outbox.cancel, numbers=ids)), ids, "is not pending")
 
 
 async def _retry_all(

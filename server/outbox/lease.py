@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 
-from .model import Delivery
+from .model import Delivery, Settlement
 
 
 class Leases:
@@ -24,11 +24,13 @@ class Leases:
         with self._lock:
             self._held |= {delivery.id: (delivery, ends) for delivery in deliveries}
 
-    def drop(self, deliveries: Iterable[Delivery]) -> None:
-        """Forgets deliveries that are settled, handed back or given up."""
+    def drop(self, gone: Iterable[Delivery | Settlement]) -> None:
+        """Forgets deliveries that are settled, handed back or given up, under these attempts."""
         with self._lock:
-            for delivery in deliveries:
-                self._held.pop(delivery.id, None)
+            for one in gone:
+                entry = self._held.get(one.id)
+                if entry is not None and entry[0].attempt == one.attempt:
+                    del self._held[one.id]
 
     def held(self) -> list[Delivery]:
         """Everything that is held at this moment."""
@@ -36,29 +38,29 @@ class Leases:
             return [delivery for delivery, _ in self._held.values()]
 
     def ends(self, delivery: Delivery) -> float | None:
-        """Until when a delivery is held; None if it is not held, or was lost."""
-        with self._lock:
-            entry = self._held.get(delivery.id)
-        return None if entry is None else entry[1]
+        """Until when a delivery is held under its attempt; None if it is not held, or was lost."""
+        entry = self._held.get(delivery.id)
+        return None if entry is None or entry[0].attempt != delivery.attempt else entry[1]
 
     def first_end(self) -> float | None:
         """The earliest end among all that is held; None if nothing is."""
         with self._lock:
             return min((ends for _, ends in self._held.values()), default=None)
 
-    def renewed(self, asked: Sequence[Delivery], kept: set[int], ends: float) -> set[int]:
-        """Notes the answer to an extension of `asked`; returns the ids of those that are lost.
+    def renewed(self, asked: Sequence[Delivery], kept: set[int], ends: float) -> list[Delivery]:
+        """Notes the answer to an extension of `asked`; returns those that are lost.
 
         What was dropped while the extension ran is neither renewed nor lost.
         """
         with self._lock:
-            lost = set()
+            lost = []
             for delivery in asked:
-                if delivery.id not in self._held:
+                entry = self._held.get(delivery.id)
+                if entry is None or entry[0].attempt != delivery.attempt:
                     continue
                 if delivery.id in kept:
                     self._held[delivery.id] = (delivery, ends)
                 else:
                     del self._held[delivery.id]
-                    lost.add(delivery.id)
+                    lost.append(delivery)
             return lost

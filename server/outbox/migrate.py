@@ -66,12 +66,20 @@ async def migrate(
     Phase.BEFORE leaves out the migrations at the end that have to wait until no older code runs;
     one that others build upon is from an earlier release, and is applied.
 
-    Runners that start at the same time wait for one another and find nothing left to do. Raises
-    MigrationError when the database has a migration that is not here, or another text of one.
+    Runners that start at the same time wait for one another and find nothing left to do. Where
+    nothing is missing nothing is asked for but to read, so that a worker's role need own nothing.
+    Raises MigrationError when the database has a migration that is not here, or another text of
+    one, and when it, or the connection to it, is not in UTF-8.
     """
     wanted = migrations(folder)
+    due = _due(wanted, phase)
     applied_now = []
     async with connection.transaction():
+        _refuse_other_encodings(connection)
+        present = await _present(connection)
+        _refuse_strangers(present, wanted)
+        if all(migration.number in present for migration in due):
+            return []
         await connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
         await connection.execute("create schema if not exists notifications")
         await connection.execute(
@@ -79,10 +87,9 @@ async def migrate(
             " number integer primary key, name text not null, digest text not null,"
             " applied_at timestamptz not null default clock_timestamp())"
         )
-        cursor = await connection.execute("select number, digest from notifications.migrations")
-        present = {int(number): str(digest) for number, digest in await cursor.fetchall()}
+        present = await _present(connection)
         _refuse_strangers(present, wanted)
-        for migration in _due(wanted, phase):
+        for migration in due:
             if migration.number in present:
                 continue
             await connection.execute(migration.text.encode())
@@ -98,6 +105,25 @@ async def migrate(
             )
             applied_now.append(migration)
     return applied_now
+
+
+async def _present(connection: AsyncConnection[TupleRow]) -> dict[int, str]:
+    """The migrations that were applied, by number, with their digests."""
+    cursor = await connection.execute("select to_regclass('notifications.migrations') is not null")
+    if await cursor.fetchone() != (True,):
+        return {}
+    cursor = await connection.execute("select number, digest from notifications.migrations")
+    return {int(number): str(digest) for number, digest in await cursor.fetchall()}
+
+
+def _refuse_other_encodings(connection: AsyncConnection[TupleRow]) -> None:
+    """In another one not every text could be stored, or it would come back as something else."""
+    stored = connection.info.parameter_status("server_encoding")
+    if stored != "UTF8" or connection.info.encoding != "utf-8":
+        raise MigrationError(
+            f"the outbox needs a database in UTF8 and a connection in UTF8: this one is in "
+            f"{stored}, its connection in {connection.info.encoding}"
+        )
 
 
 def _due(wanted: list[Migration], phase: Phase) -> list[Migration]:

@@ -14,6 +14,9 @@ ERROR_LENGTH = 500
 
 DAY_S = 86_400.0
 
+LONGEST_S = 10 * 366 * DAY_S
+"""Longest span that makes sense anywhere, in seconds. PostgreSQL fails at some that are longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChannelPolicy:
@@ -76,8 +79,10 @@ class Policy:
         _require(self, above_0=("lease_s", "send_timeout_s", "send_margin_s", "poll_s"))
         _require(self, above_0=("breaker_pause_s", "breaker_most_s", "retry_after_most_s"))
         _require(self, above_0=("stop_s", "statement_s"))
-        if not self.backoff_s or any(not pause >= 0 for pause in self.backoff_s):
-            raise ConfigurationError("backoff_s needs at least one pause, none below 0")
+        if not self.backoff_s or any(not 0 <= pause <= LONGEST_S for pause in self.backoff_s):
+            raise ConfigurationError(
+                f"backoff_s needs at least one pause, each from 0 to {LONGEST_S:.0f}"
+            )
         if not 0 <= self.backoff_jitter <= 1:
             raise ConfigurationError(f"backoff_jitter is a share, not {self.backoff_jitter}")
         self.check("a channel", self.of_channel(None))
@@ -131,8 +136,11 @@ def _require(
         if getattr(figures, name) < 1:
             raise ConfigurationError(f"{name} must be at least 1, not {getattr(figures, name)}")
     for name in above_0:
-        if not getattr(figures, name) > 0:
-            raise ConfigurationError(f"{name} must be more than 0, not {getattr(figures, name)}")
+        if not 0 < getattr(figures, name) <= LONGEST_S:
+            raise ConfigurationError(
+                f"{name} must be more than 0 and at most {LONGEST_S:.0f} (ten years), "
+                f"not {getattr(figures, name)}"
+            )
 
 
 def backoff(policy: Policy, attempt: int, chance: float) -> float:
@@ -191,6 +199,27 @@ def affordable(policy: Policy, channels: Iterable[ChannelPolicy], *, left_s: flo
     figures = list(channels)
     rounds = int(left_s / max((one.send_timeout_s for one in figures), default=1.0))
     return rounds * min([policy.concurrency, *(one.concurrency for one in figures)])
+
+
+def wants_more(policy: Policy, *, running: int, aboard: int, ahead: int) -> bool:
+    """Whether a worker is to claim again, with so many sends running and so many deliveries aboard.
+
+    When half of its places are free; and before that, if what it has aboard will have been sent
+    by the time the database has answered (`ahead`, see `next_ahead`).
+    """
+    return running <= policy.concurrency // 2 or aboard <= ahead
+
+
+def next_ahead(policy: Policy, ahead: int, *, aboard: int, landed: int) -> int:
+    """How many deliveries may still be aboard when a worker claims again.
+
+    As many as `landed` while the database answered; and more each time, up to a batch, if those
+    were all that was `aboard`. So a worker whose sends are slow holds back nothing from others,
+    and one whose sends are quick need not wait for the database.
+    """
+    if landed < aboard:
+        return min(landed, policy.batch)
+    return min(policy.batch, max(1, 2 * aboard, 2 * ahead))
 
 
 def renewal_due(policy: Policy, *, now: float, lease_ends: float) -> bool:

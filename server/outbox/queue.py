@@ -6,7 +6,7 @@ for itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -48,13 +48,11 @@ async def claim(
 
     No other claimant gets them while the lease holds, and `attempt` has risen by one.
     """
-    rows = await _rows(
-        connection,
-        "claim",
-        {"holder": holder, "channels": sorted(channels), "limit": limit, "lease_s": lease_s},
-    )
-    claimed = [Delivery(**row) for row in rows]
-    return sorted(claimed, key=lambda d: (d.due_at, d.created_at, d.id))
+    with timed("claim"):
+        cursor = await connection.execute(
+            statement("claim"), _claim_parameters(holder, channels, limit, lease_s)
+        )
+        return _claimed(await cursor.fetchall())
 
 
 async def settle(
@@ -66,29 +64,77 @@ async def settle(
     """
     if not settlements:
         return []
-    rows = await _rows(
-        connection,
-        "settle",
-        {
-            "ids": [s.id for s in settlements],
-            "attempts": [s.attempt for s in settlements],
-            "statuses": [s.status.value for s in settlements],
-            "errors": [s.error for s in settlements],
-            "delays_s": [s.delay_s for s in settlements],
-            "codes": [s.code for s in settlements],
-            "provider_ids": [s.provider_id for s in settlements],
-            "holder": holder,
-        },
-    )
-    return [
-        Settled(
-            id=row["id"],
-            attempt=row["attempt"],
-            verdict=Verdict(row["verdict"]),
-            status=None if row["status"] is None else Status(row["status"]),
-            current_attempt=row["current_attempt"],
+    with timed("settle"):
+        cursor = await connection.execute(
+            statement("settle"), _settle_parameters(settlements, holder)
         )
-        for row in rows
+        return _settled(await cursor.fetchall())
+
+
+async def exchange(  # noqa: PLR0913 - what a settle and a claim need
+    connection: Connection,
+    settlements: Sequence[Settlement],
+    *,
+    holder: str,
+    channels: Collection[str],
+    limit: int,
+    lease_s: float,
+) -> tuple[list[Settled], list[Delivery]]:
+    """Settles and then claims: both or nothing, as one transaction in one round trip.
+
+    A pipeline is one transaction up to the point where it is synchronised, at its end. So this
+    needs a connection in autocommit mode, and passes through a pooler in transaction mode.
+    """
+    if not channels:
+        return await settle(connection, settlements, holder=holder), []
+    if not settlements:
+        return [], await claim(
+            connection, holder=holder, channels=channels, limit=limit, lease_s=lease_s
+        )
+    with timed("settle+claim"):
+        async with connection.pipeline():
+            settling = await connection.execute(
+                statement("settle"), _settle_parameters(settlements, holder)
+            )
+            claiming = await connection.execute(
+                statement("claim"), _claim_parameters(holder, channels, limit, lease_s)
+            )
+        return _settled(await settling.fetchall()), _claimed(await claiming.fetchall())
+
+
+def _claim_parameters(
+    holder: str, channels: Iterable[str], limit: int, lease_s: float
+) -> dict[str, object]:
+    return {"holder": holder, "channels": sorted(channels), "limit": limit, "lease_s": lease_s}
+
+
+def _claimed(rows: list[tuple[Any, ...]]) -> list[Delivery]:
+    """In the order in which they are to be sent: claim.sql returns Delivery's fields in theirs."""
+    return sorted((Delivery(*row) for row in rows), key=lambda d: (d.due_at, d.created_at, d.id))
+
+
+def _settle_parameters(settlements: Sequence[Settlement], holder: str | None) -> dict[str, object]:
+    return {
+        "ids": literal(s.id for s in settlements),
+        "attempts": literal(s.attempt for s in settlements),
+        "statuses": literal(s.status.value for s in settlements),
+        "errors": [s.error for s in settlements],
+        "delays_s": literal(s.delay_s for s in settlements),
+        "codes": [s.code for s in settlements],
+        "provider_ids": [s.provider_id for s in settlements],
+        "holder": holder,
+    }
+
+
+def literal(values: Iterable[object]) -> str:
+    """An array as PostgreSQL reads it, of values that need no quotes; psycopg takes far longer."""
+    return "{" + ",".join(map(str, values)) + "}"
+
+
+def _settled(rows: list[tuple[Any, ...]]) -> list[Settled]:
+    return [
+        Settled(number, attempt, Verdict(verdict), status and Status(status), current)
+        for number, attempt, verdict, status, current in rows
     ]
 
 
@@ -115,7 +161,10 @@ async def release(connection: Connection, deliveries: Sequence[Delivery]) -> set
 
 def fences(deliveries: Sequence[Delivery]) -> dict[str, object]:
     """The parameters by which a statement names what is held: ids, and the attempt of each."""
-    return {"ids": [d.id for d in deliveries], "attempts": [d.attempt for d in deliveries]}
+    return {
+        "ids": literal(d.id for d in deliveries),
+        "attempts": literal(d.attempt for d in deliveries),
+    }
 
 
 async def depth(connection: Connection) -> Depth:

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .errors import ConfigurationError
+from .policy import DAY_S, LONGEST_S
 from .queue import Connection
 from .statements import statement
-
-DAY_S = 24 * 3600.0
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +20,7 @@ class Retention:
     """For how long deliveries are kept after their end, in seconds.
 
     An idempotency key is known for as long as its delivery is kept. Raises ConfigurationError
-    when a span is negative.
+    when a span is negative, or longer than ten years.
     """
 
     sent_s: float = 14 * DAY_S
@@ -29,8 +28,11 @@ class Retention:
 
     def __post_init__(self) -> None:
         for name in ("sent_s", "ended_s"):
-            if not getattr(self, name) >= 0:
-                raise ConfigurationError(f"{name} must be at least 0, not {getattr(self, name)}")
+            if not 0 <= getattr(self, name) <= LONGEST_S:
+                raise ConfigurationError(
+                    f"{name} must lie between 0 and {LONGEST_S:.0f} (ten years), "
+                    f"not at {getattr(self, name)}"
+                )
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ create table notifications.notification_deliveries (
     -- Why it ended without being sent: 'refused' (by the receiver), 'exhausted' (its last attempt
     -- failed), 'lease-lost' (the worker of its last attempt vanished), 'cancelled' (by an operator).
     settle_class     text,
-    idempotency_key  text unique,
+    idempotency_key  text,
     holder           text,
     -- In no index, so that extending a lease can stay a heap-only update.
     lease_expires_at timestamptz,
@@ -48,10 +48,22 @@ create table notifications.notification_deliveries (
     autovacuum_vacuum_cost_delay = 0
 );
 
--- The predicates below are written literally in the statements that use them.
-create index notification_deliveries_pending
-    on notifications.notification_deliveries (next_attempt_at, created_at, id)
+-- The predicates below are written literally in the statements that use them. The claim reads
+-- each channel's head by itself, so that it never reads rows that it would not take.
+create index notification_deliveries_by_channel
+    on notifications.notification_deliveries (channel, next_attempt_at, created_at, id)
     where status = 'pending';
+
+-- Across all channels, for the depth and for lists. Of its predicate the second half is true of
+-- every pending row; only what says so can use the index, and the claim must not be tempted to.
+create index notification_deliveries_by_time
+    on notifications.notification_deliveries (next_attempt_at)
+    where status = 'pending' and attempts < max_attempts;
+
+-- Most deliveries have no key.
+create unique index notification_deliveries_key
+    on notifications.notification_deliveries (idempotency_key)
+    where idempotency_key is not null;
 
 create index notification_deliveries_processing
     on notifications.notification_deliveries (id)

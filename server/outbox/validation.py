@@ -11,6 +11,7 @@ from typing import Any
 
 from .errors import OutboxError
 from .model import NewDelivery
+from .policy import LONGEST_S
 
 NAME_LENGTH = 200
 RECIPIENT_LENGTH = 1000
@@ -20,8 +21,6 @@ KEY_LENGTH = 500
 PAYLOAD_BYTES = 256 * 1024
 """Largest payload by default, as UTF-8 encoded JSON. A large thing belongs elsewhere, its
 address here."""
-
-LONGEST_DELAY_S = 10 * 366 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +101,10 @@ def _time(place: int, delivery: NewDelivery) -> None:
     send_at: object = delivery.send_at
     if isinstance(delay_s, bool) or not isinstance(delay_s, int | float):
         raise InvalidDeliveryError(place, Fault("delay_s", "must be a number of seconds"))
-    if not math.isfinite(delay_s) or not 0 <= delay_s <= LONGEST_DELAY_S:
+    if not math.isfinite(delay_s) or not 0 <= delay_s <= LONGEST_S:
         raise InvalidDeliveryError(
             place,
-            Fault("delay_s", f"must lie between 0 and {LONGEST_DELAY_S:.0f}, not at {delay_s:g}"),
+            Fault("delay_s", f"must lie between 0 and {LONGEST_S:.0f}, not at {delay_s:g}"),
         )
     if send_at is None:
         return

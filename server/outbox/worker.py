@@ -7,19 +7,27 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from . import presence, queue
 from .connect import AWAY
 from .housekeeping import housekeeping
+from .lent import Lent
 from .model import Tally
 from .policy import growing_pause
 from .retention import Retention
+from .shift import Shift
 from .turn import Turn
 
 log = logging.getLogger(__name__)
 
 SHORTEST_SLEEP_S = 0.02
+REAP_S = 1.0
+"""How often a busy worker gives back what others have lost, at the least."""
+
+REAPS_A_LEASE = 20
+"""The same where leases are short."""
 
 
 class Worker:
@@ -44,56 +52,72 @@ class Worker:
         self._chance = chance
         self._clock = clock
         self._beat_at: float | None = None
+        self._reaped_at: float | None = None
         self._housekeeping: asyncio.Task[None] | None = None
         self.done = Tally()
 
     async def run(self, stop: asyncio.Event) -> Tally:
         """Works until `stop` is set, then finishes what has been started; returns the sums.
 
-        A database that is away is waited for, with growing pauses.
+        A database that is away is waited for, with growing pauses. Raises SettleAbandonedError if
+        it stays away while stopping, with outcomes that nobody has saved.
         """
-        log.info("worker %s starts", self._turn.holder, extra={"action": "start"})
+        turn = self._turn
+        log.info("worker %s starts", turn.holder, extra={"action": "start"})
+        lent = Lent(turn.connect, lambda: turn.patience_s)
+        async with turn.shift(stop, self.done, lent) as shift:
+            await self._work(shift, lent, stop)
+            await shift.finish()
+            await lent.give_back()
+        await self._end_housekeeping()
+        try:
+            await turn.ask(lambda connection: presence.depart(connection, holder=turn.holder))
+        except AWAY as error:
+            log.warning("could not sign off: %s", error, extra={"action": "database-away"})
+        log.info("worker %s ends", turn.holder, extra={"action": "stop"})
+        return self.done
+
+    async def _work(self, shift: Shift, lent: Lent, stop: asyncio.Event) -> None:
         failures = 0
         while not stop.is_set():
             self._wake.clear()
             try:
-                pause = await self._step(stop)
+                await self._look_after(shift)
+                if await shift.exchange():
+                    await shift.until_due()
+                elif not shift.idle:
+                    await self._first_of(shift.until_landed(), stop)
+                else:
+                    await lent.give_back()
+                    await self._sleep(await self._pause(), stop)
                 failures = 0
             except AWAY as error:
                 failures += 1
-                pause = growing_pause(failures, first_s=0.2, most_s=10.0)
                 log.warning("the database is away: %s", error, extra={"action": "database-away"})
-            if pause:
-                await self._sleep(pause, stop)
-        await self._end_housekeeping()
-        holder = self._turn.holder
-        try:
-            await self._turn.ask(lambda connection: presence.depart(connection, holder=holder))
-        except AWAY as error:
-            log.warning("could not sign off: %s", error, extra={"action": "database-away"})
-        log.info("worker %s ends", holder, extra={"action": "stop"})
-        return self.done
+                await self._sleep(growing_pause(failures, first_s=0.2, most_s=10.0), stop)
 
-    async def _step(self, stop: asyncio.Event) -> float:
-        """One turn with the housekeeping before it; returns for how long to sleep, in seconds."""
-        poll_s = self._turn.policy.poll_s
-        now = self._clock()
+    async def _look_after(self, shift: Shift) -> None:
+        """What has to be done now and then: shows that it is there, reaps, keeps house."""
+        turn, now = self._turn, self._clock()
+        poll_s = turn.policy.poll_s
         if self._beat_at is None or now - self._beat_at >= poll_s:
-            holder = self._turn.holder
-            await self._turn.ask(
-                lambda connection: presence.beat(connection, holder=holder, beat_s=poll_s)
+            await turn.ask(
+                lambda connection: presence.beat(connection, holder=turn.holder, beat_s=poll_s)
             )
             self._beat_at = now
             await self._start_housekeeping()
-        self.done.reaped += await reap(self._turn)
-        tally = await self._turn.take(stop)
-        self.done.add(tally)
-        if tally.claimed:
-            return 0.0
-        usable = self._turn.parking.usable()
-        due_in = await self._turn.ask(lambda connection: queue.seconds_to_next(connection, usable))
-        poll = poll_s * (0.9 + 0.2 * self._chance())
-        waits = [poll, due_in, self._turn.parking.over_in()]
+        reap_s = min(REAP_S, turn.policy.lease_s / REAPS_A_LEASE)
+        if shift.idle or self._reaped_at is None or now - self._reaped_at >= reap_s:
+            self.done.reaped += await reap(turn)
+            self._reaped_at = now
+
+    async def _pause(self) -> float:
+        """For how long to sleep when nothing is due and nothing is on its way, in seconds."""
+        turn = self._turn
+        usable = turn.parking.usable()
+        due_in = await turn.ask(lambda connection: queue.seconds_to_next(connection, usable))
+        poll = turn.policy.poll_s * (0.9 + 0.2 * self._chance())
+        waits = [poll, due_in, turn.parking.over_in()]
         return max(SHORTEST_SLEEP_S, min(wait for wait in waits if wait is not None))
 
     async def _start_housekeeping(self) -> None:
@@ -110,14 +134,20 @@ class Worker:
                 await self._housekeeping
 
     async def _sleep(self, pause: float, stop: asyncio.Event) -> None:
-        waits = [asyncio.create_task(stop.wait()), asyncio.create_task(self._wake.wait())]
+        """Sleeps, unless it is woken or told to stop."""
+        await self._first_of(asyncio.sleep(pause), stop)
+
+    async def _first_of(self, wait: Coroutine[Any, Any, None], stop: asyncio.Event) -> None:
+        """Waits, unless it is woken or told to stop. Raises what the wait raised."""
+        waits = [asyncio.create_task(w) for w in (wait, stop.wait(), self._wake.wait())]
         try:
-            await asyncio.wait(waits, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if waits[0].done():
+                waits[0].result()
         finally:
-            for wait in waits:
-                wait.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await wait
+            for task in waits:
+                task.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
 
 
 async def reap(turn: Turn) -> int:

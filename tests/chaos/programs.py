@@ -30,20 +30,30 @@ class Journal:
 
 
 def connector(conninfo: str, journal: Journal) -> Connect:
-    """Lends fresh connections, and notes whenever one was lent for long: its answers were slow."""
+    """Lends fresh connections, and notes whenever an answer was waited for for long."""
+
+    class Watched(psycopg.AsyncConnection[Any]):
+        async def wait(self, *given: Any, **options: Any) -> Any:
+            """Waits for whatever the driver waits for, the connection itself included."""
+            began = time.time()
+            try:
+                return await super().wait(*given, **options)
+            finally:
+                if time.time() - began > STALL_S:
+                    journal.write("stall", since=began)
 
     @contextlib.asynccontextmanager
     async def connect() -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         began = time.time()
-        connection = await psycopg.AsyncConnection.connect(
+        connection = await Watched.connect(
             conninfo, autocommit=True, prepare_threshold=None, connect_timeout=2
         )
+        if time.time() - began > STALL_S:
+            journal.write("stall", since=began)
         try:
             yield connection
         finally:
             await connection.close()
-            if time.time() - began > STALL_S:
-                journal.write("stall", since=began)
 
     return connect
 

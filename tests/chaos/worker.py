@@ -16,7 +16,7 @@ from server.outbox import Delivery, Policy, Refused, Turn, Worker, keeping_lease
 from tests.chaos.figures import CHANNEL, PATIENT, POLICY, STATEMENT_S, channel_policy
 from tests.chaos.programs import Journal, connector, note_stalls
 
-FENCE = b"and f.attempts = i.attempt\n       and (f.status"
+FENCE = b"when f.attempts = i.attempt\n"
 
 
 class Caller:

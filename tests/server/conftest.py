@@ -16,12 +16,14 @@ import httpx
 import psycopg
 import pytest
 import uvicorn
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 from starlette.types import ASGIApp
 
 from server.app import create_app
 from server.outbox import Delivery, NewDelivery, claim, enqueue
 from server.settings import Settings
+from tests.conftest import Place
 
 Connection = psycopg.AsyncConnection[Any]
 NOWHERE = "host=127.0.0.1 port=1 connect_timeout=1"
@@ -37,6 +39,22 @@ async def connection(
     """One connection in autocommit mode."""
     async with connect() as opened:
         yield opened
+
+
+@pytest.fixture
+def emptied(postgres: str, module_database: str) -> Place:
+    """The file's database without deliveries, changes and messages, for a test to begin with.
+
+    A file that overrides `place` by it spares a database for each of its tests.
+    """
+    direct = make_conninfo(postgres, dbname=conninfo_to_dict(module_database)["dbname"])
+    with psycopg.connect(direct, autocommit=True) as opened:
+        opened.execute(
+            f"truncate {TABLE}, notifications.page_messages, notifications.event_log,"
+            " notifications.delivery_events".encode()
+        )
+        opened.execute("drop schema if exists lab cascade")
+    return Place(direct, module_database)
 
 
 class Rows:

@@ -59,6 +59,14 @@ class Program:
                 if event.get("action") == action:
                     return event
 
+    def rest(self) -> str:
+        """All that it has said, once it has ended."""
+        while not self._lines.empty():
+            line = self._lines.get()
+            if line is not None:
+                self.said.append(line)
+        return "".join(self.said)
+
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to the process alone."""
         self.process.send_signal(number)

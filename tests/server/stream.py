@@ -25,13 +25,16 @@ class Event:
 
 
 class Stream:
-    """The events of an open response. `id` is that of the last one, as a browser keeps it."""
+    """The events of an open response.
+
+    `id` is that of the last one, as a browser keeps it; `changes` are all that have been told.
+    """
 
     def __init__(self, response: httpx.Response) -> None:
         self.response = response
         self.id: str | None = None
         self._lines = response.aiter_lines()
-        self._changes: list[dict[str, Any]] = []
+        self.changes: list[dict[str, Any]] = []
 
     async def next(self) -> Event | None:
         """The next event; None at the end of the stream."""
@@ -42,21 +45,21 @@ class Stream:
                 if name:
                     fields[name] = value.removeprefix(" ")
                 elif not line and "data" in fields:
-                    self.id = fields["id"]
-                    return Event(fields["event"], json.loads(fields["data"]), fields["id"])
+                    event = Event(fields["event"], json.loads(fields["data"]), fields["id"])
+                    self.id = event.id
+                    self.changes += event.data.get("changes", [])
+                    return event
         return None
 
     async def until(self, **wanted: Any) -> dict[str, Any]:
-        """The next change that has these values, those in between read over."""
+        """The first change that has these values, read before or still to come."""
+        place = 0
         while True:
-            while self._changes:
-                change = self._changes.pop(0)
+            for change in self.changes[place:]:
                 if wanted.items() <= change.items():
                     return change
-            event = await self.next()
-            assert event is not None, f"ended without {wanted}"
-            assert event.name == "changes", event
-            self._changes += event.data["changes"]
+            place = len(self.changes)
+            assert await self.next() is not None, f"ended without {wanted}"
 
 
 @contextlib.asynccontextmanager

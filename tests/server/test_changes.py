@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 
-import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,19 +19,15 @@ from server.outbox.changes import (
 from server.outbox.cursor import Cursor, Snapshot, UnreadableCursorError
 from server.outbox.housekeeping import housekeeping
 from server.outbox.operations import cancel, retry
+from tests.conftest import Place
 
 EVENTS = "notifications.delivery_events"
 
 
 @pytest.fixture
-async def database(module_database) -> str:
-    """One for the file, emptied: making one for each test would take longer than the tests."""
-    async with await psycopg.AsyncConnection.connect(module_database, autocommit=True) as opened:
-        await opened.execute(
-            "truncate notifications.notification_deliveries, notifications.event_log,"
-            f" {EVENTS} restart identity".encode()
-        )
-    return module_database
+def place(emptied: Place) -> Place:
+    """One for the file: making one for each test would take longer than the tests."""
+    return emptied
 
 
 @pytest.fixture
@@ -336,9 +331,9 @@ async def test_a_cursor_of_another_database(connection, text):
 
 
 @pytest.mark.usefixtures("cursor")
-async def test_a_reader_is_woken(connect, connection, rows):
+async def test_a_reader_is_woken(connect_directly, connection, rows):
     """By a notification with each transaction that changes something."""
-    async with connect() as ear:
+    async with connect_directly() as ear:
         await ear.execute(f"listen {CHANGES}".encode())
         await rows.add(connection, 2)
         async with asyncio.timeout(60):
@@ -348,9 +343,9 @@ async def test_a_reader_is_woken(connect, connection, rows):
 
 
 @pytest.mark.usefixtures("cursor")
-async def test_claiming_nothing_tells_nothing(connect, connection):
+async def test_claiming_nothing_tells_nothing(connect_directly, connection):
     """Workers that poll do not wake whoever watches."""
-    async with connect() as ear:
+    async with connect_directly() as ear:
         await ear.execute(f"listen {CHANGES}".encode())
         await claim(connection, holder="a", channels=["page"], limit=1, lease_s=9)
         await reap(connection)

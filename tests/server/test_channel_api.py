@@ -2,7 +2,9 @@
 
 import pytest
 
+from server.app import create_app
 from server.outbox import claim
+from tests.server.conftest import listening
 
 ADMIN = {"Authorization": "Bearer s3cret", "content-type": "application/json"}
 MAIL = {"channel": "email", "recipient": "a@example.org", "payload": {"subject": "x", "text": "x"}}
@@ -37,8 +39,25 @@ async def test_every_channel_is_open_to_the_api(fresh_client, connection, body):
         ),
         (HOOK | {"recipient": "https://u:p@example.org"}, ["body.recipient"]),
         (HOOK | {"payload": []}, ["body.payload"]),
+        (HOOK | {"recipient": "https://169.254.169.254/latest"}, ["body.recipient"]),
+        (HOOK | {"recipient": "https://[::1]/"}, ["body.recipient"]),
+        (HOOK | {"recipient": "https://localhost/"}, ["body.recipient"]),
+        (HOOK | {"recipient": "http://example.org/"}, ["body.recipient"]),
+        (HOOK | {"recipient": "https://xn--0/", "count": True}, ["body.count"]),
     ],
-    ids=["no-address", "none-given", "mail", "all-at-once", "userinfo", "list"],
+    ids=[
+        "no-address",
+        "none-given",
+        "mail",
+        "all-at-once",
+        "userinfo",
+        "list",
+        "cloud",
+        "loopback",
+        "localhost",
+        "no-tls",
+        "truth",
+    ],
 )
 async def test_what_a_channel_could_never_send_is_named(client, body, fields):
     """422 names each field at fault."""
@@ -64,3 +83,12 @@ async def test_what_is_no_storable_json_is_named_too(client, payload, field):
     assert response.status_code == 422
     [error] = response.json()["errors"]
     assert error["field"] == field
+
+
+async def test_what_is_allowed_here_is_taken(settings, database):
+    """Within one's own network the receivers are private, and may go without TLS."""
+    own = {"webhook_allow_private": True, "webhook_allow_http": True}
+    body = HOOK | {"recipient": "http://10.0.0.7:8080/x"}
+    async with listening(create_app(settings.model_copy(update=own), database)) as client:
+        response = await client.post("/api/deliveries", json=body, headers=ADMIN)
+    assert response.status_code == 202

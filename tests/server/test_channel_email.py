@@ -17,6 +17,7 @@ from server.outbox import (
     Refused,
     RetryLater,
     Turn,
+    drain,
     enqueue,
 )
 from tests.server.receivers import Mailbox, authority, delivery, knows, mail_server, raw_server
@@ -369,3 +370,43 @@ async def test_a_server_that_is_down_parks_the_channel(connect, connection):
         await connection.execute("select sum(attempts) from notifications.notification_deliveries")
     ).fetchone()
     assert row == (5,)
+
+
+class Silent(Mailbox):
+    """Takes the first mail and says nothing: whether it was taken nobody else can know."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken = asyncio.Event()
+        self.over = asyncio.Event()
+
+    async def handle_DATA(self, server, session, envelope):  # noqa: N802 - aiosmtpd's name
+        """Takes it, and answers from the second one on."""
+        answer = await super().handle_DATA(server, session, envelope)
+        if not self.taken.is_set():
+            self.taken.set()
+            await self.over.wait()
+        return answer
+
+
+async def test_a_worker_that_stops_cuts_a_mail_off_and_the_next_sends_the_same(connect, connection):
+    """A mail may take longer than a worker has to stop; the receiver can tell the second one."""
+    mailbox, stop = Silent(), asyncio.Event()
+    [number] = await enqueue(connection, [NewDelivery("email", "ada@example.org", PAYLOAD)])
+    policy = Policy(stop_s=0.1, backoff_s=(0.0,))
+    async with mail_server(mailbox) as port:
+        assert channel(port).policy.send_timeout_s > policy.stop_s
+        first = Turn(connect, {"email": channel(port)}, policy, holder="a")
+        stopping = asyncio.create_task(drain(first, stop))
+        await mailbox.taken.wait()
+        stop.set()
+        report = await stopping
+        assert (report.done.sent, report.done.retried, report.done.released) == (0, 1, 0)
+        second = Turn(connect, {"email": channel(port)}, policy, holder="b")
+        assert (await drain(second, asyncio.Event())).done.sent == 1
+        mailbox.over.set()
+    query = "select outcome, class from notifications.attempts where delivery_id = %s order by 1"
+    cursor = await connection.execute(query, (number,))
+    assert await cursor.fetchall() == [("failed", "stopped"), ("sent", None)]
+    one, again = (envelope.original_content for envelope in mailbox.mails)
+    assert one == again

@@ -72,7 +72,7 @@ def test_every_channel_fits_into_a_drain_of_fifty_seconds():
         ({"webhook_secrets": "s3cret-thing"}, "WORKERS_WEBHOOK_SECRETS.*secret 1 must begin"),
         ({"webhook_secrets": f"{FIRST},whsec_s3cret-thing"}, "secret 2 must be base64"),
         ({"webhook_secrets": "whsec_czNjcmV0"}, "secret 1 must have 24 to 64 bytes, not 6"),
-        ({"email_host": "mail.example.org"}, "needs email_sender"),
+        ({"email_host": "mail.example.org"}, "WORKERS_EMAIL_HOST needs WORKERS_EMAIL_SENDER"),
         ({"email_sender": "Ada"}, "WORKERS_EMAIL_SENDER.*no address"),
         ({"email_sender": "Ada <a@example.org>\r\nBcc: b@example.org"}, "control character"),
         (

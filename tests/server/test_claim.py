@@ -122,8 +122,8 @@ async def test_a_locked_row_is_skipped_and_not_waited_for(connect, connection, r
         assert [d.id for d in await rows.take(connection)] == [second]
 
 
-async def test_the_claim_finds_its_rows_by_the_pending_index(connection, rows):
-    """With many rows sent and few pending, the plan reads the partial index."""
+async def test_the_claim_finds_its_rows_by_the_index_of_their_channel(connection, rows):
+    """With many rows sent and few pending, the plan reads the partial index of that name."""
     await rows.add(connection, 2000)
     while batch := await rows.take(connection, 500):
         await settle(connection, [Settlement(d.id, d.attempt, Status.SENT) for d in batch])
@@ -134,7 +134,7 @@ async def test_the_claim_finds_its_rows_by_the_pending_index(connection, rows):
         {"channels": ["page"], "limit": 25, "holder": "x", "lease_s": 300.0},
     )
     plan = "\n".join(line for (line,) in await cursor.fetchall())
-    assert "notification_deliveries_pending" in plan, plan
+    assert "Index Scan using notification_deliveries_by_channel" in plan, plan
 
 
 def test_the_pick_stands_in_a_materialised_query():

@@ -5,6 +5,9 @@ import io
 import json
 import re
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import httpx
 import pytest
@@ -16,7 +19,7 @@ from server.cli import app
 from server.errors import SettingsError
 from server.settings import Settings, load_settings
 from tests.server.conftest import listening
-from tests.server.program import Program, run
+from tests.server.program import Program, clean_environment, run
 
 COMMANDS = ["serve", "work", "drain", "depth", "purge", "enqueue", "migrate", "histogram"]
 GROUPS = {
@@ -65,6 +68,7 @@ def test_a_lease_that_a_send_can_outlive_is_refused_at_start():
         ("WORKERS_BACKOFF_S", "30,soon"),
         ("WORKERS_TIME_SCALE", "2"),
         ("WORKERS_LAB", "maybe"),
+        ("WORKERS_HOST", ""),
     ],
 )
 def test_a_wrong_setting_is_named(name, value, monkeypatch):
@@ -73,6 +77,18 @@ def test_a_wrong_setting_is_named(name, value, monkeypatch):
     with pytest.raises(SettingsError, match=name) as caught:
         load_settings()
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["lease_s", "backoff_s", "poll_s", "send_margin_s", "stop_s", "keep_sent_days"],
+)
+@pytest.mark.parametrize("value", ["inf", "1e12"])
+def test_a_span_beyond_all_calendars_is_refused(name, value, monkeypatch):
+    """PostgreSQL would fail at it later, again and again."""
+    monkeypatch.setenv(f"WORKERS_{name.upper()}", value)
+    with pytest.raises(SettingsError):
+        load_settings()
 
 
 def test_settings_come_from_the_environment(monkeypatch):
@@ -121,6 +137,95 @@ def test_enqueue_with_a_key_adds_once(database):
     first, second = (run(*options, DATABASE_URL=database).stdout for _ in range(2))
     assert first == second
     assert len(first.split()) == 2
+
+
+def test_enqueue_takes_every_channel(database):
+    """The payload as an option or from standard input."""
+    hook = ["--channel", "webhook", "--recipient", "https://hooks.example.org/x"]
+    sent = run("enqueue", *hook, "--payload", '{"a": [1, "ä"]}', DATABASE_URL=database)
+    assert (sent.returncode, sent.stdout, sent.stderr) == (0, "1\n", "")
+    shown = json.loads(run("deliveries", "show", "1", DATABASE_URL=database).stdout)
+    assert shown["delivery"]["recipient"] == "https://hooks.example.org/x"
+    assert shown["payload"] == {"a": [1, "ä"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--channel", "fax", "--payload", "{}"], "--channel: must be one of"),
+        (["--channel", "email"], "--payload: needed"),
+        (["--channel", "email", "--recipient", "x", "--payload", "{}"], "--payload subject: "),
+        (["--channel", "webhook", "--recipient", "http://a.b", "--payload", "{}"], "--recipient: "),
+        (["--channel", "webhook", "--recipient", "https://[::1]", "--payload", "{}"], "loopback"),
+        (["--payload", "{"], "--payload: is no JSON"),
+        (["--payload", "[]"], "--payload: "),
+        (["--payload", '{"text": NaN}'], "--payload text: "),
+        (["--text", "x", "--payload", "{}"], "give one of them"),
+        (["--text", ""], "--text: "),
+        (["--key", ""], "--key: "),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_enqueue_names_the_option_at_fault(options, said, tmp_path):
+    """Before a database is asked, or started."""
+    result = CliRunner().invoke(app, ["enqueue", "--data-dir", str(tmp_path / "data"), *options])
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_drain_says_for_what_it_had_too_little_time(database):
+    """In its report and in a sentence, and the page's deliveries go out."""
+    mail = {"WORKERS_EMAIL_HOST": "127.0.0.1", "WORKERS_EMAIL_SENDER": "a@example.org"}
+    given = mail | {"DATABASE_URL": database, "WORKERS_PAGE_SEND_S": "0"}
+    letter = ["--recipient", "b@example.org", "--payload", '{"subject": "x", "text": "x"}']
+    run("enqueue", "--channel", "email", *letter, **given)
+    run("enqueue", "--count", "3", **given)
+    drained = run("drain", "--max-seconds", "20", **given)
+    report = json.loads(drained.stdout)
+    assert (drained.returncode, report["finished"], report["done"]["sent"]) == (3, False, 3)
+    assert report["too_short_for"] == {"email": 37.5}
+    assert "email: left, since a send may take 37.5 s" in drained.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device is Linux's")
+@pytest.mark.parametrize(
+    "command",
+    [["enqueue"], ["depth"], ["depth", "--json"], ["deliveries", "list"], ["channels", "list"]],
+    ids=" ".join,
+)
+def test_output_that_cannot_be_written_is_said_clearly(command, module_database):
+    """Whatever prints it."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "server", *command],
+            env=clean_environment() | {"DATABASE_URL": module_database},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["channels", "pause", "\udcff"],
+        ["channels", "pause", "x", "--reason", "\udcff"],
+        ["deliveries", "list", "--channel", "\udcff"],
+        ["deliveries", "list", "--cursor", "x"],
+    ],
+    ids=ascii,
+)
+def test_what_is_no_text_or_no_cursor_is_a_wrong_call(command, module_database, monkeypatch):
+    """Exit code 2, and no traceback."""
+    monkeypatch.setenv("DATABASE_URL", module_database)
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("workers: ")
 
 
 def test_migrate_says_what_it_did(empty_database):

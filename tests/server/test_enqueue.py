@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from server.outbox import (
+    Fault,
     InvalidDeliveryError,
     NewDelivery,
     PayloadTooLargeError,
@@ -192,9 +193,34 @@ async def test_a_payload_too_large_is_refused(connection):
         await enqueue(connection, [wide], most_bytes=1000)
 
 
+class Pigeons:
+    """A channel that knows beforehand where no pigeon flies."""
+
+    @staticmethod
+    def check(recipient, payload):
+        """All that is wrong, by field."""
+        if recipient == "the moon":
+            yield Fault("recipient", "is too far")
+        if "ring" not in payload:
+            yield Fault("payload.ring", "is missing")
+
+
+async def test_a_channel_is_asked_before_anything_is_written(connection):
+    """All that it says is told, and other channels' deliveries are none of its business."""
+    checks = {"pigeon": Pigeons.check}
+    fits = NewDelivery("pigeon", "the roof", {"ring": 7})
+    assert len(await enqueue(connection, [fits, new()], checks=checks)) == 2
+    with pytest.raises(InvalidDeliveryError) as caught:
+        await enqueue(connection, [fits, NewDelivery("pigeon", "the moon", {})], checks=checks)
+    assert caught.value.place == 1
+    assert str(caught.value) == "delivery 1: recipient: is too far; payload.ring: is missing"
+    assert [fault.field for fault in caught.value.faults] == ["recipient", "payload.ring"]
+    assert (await recount(connection))[Status.PENDING] == 2
+
+
 async def test_a_payload_that_holds_itself_is_refused(connection):
     """Without running for ever."""
     endless: dict[str, object] = {}
     endless["again"] = endless
-    with pytest.raises(InvalidDeliveryError, match="payload is no JSON"):
+    with pytest.raises(InvalidDeliveryError, match="payload: is no JSON"):
         await enqueue(connection, [NewDelivery("page", "page", endless)])

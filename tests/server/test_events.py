@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 from random import Random
 
-import psycopg
 import pytest
 
 from server.app import create_app
 from server.database import open_pool
 from server.feed import Feed, Reset, TooManyWatchersError
 from server.outbox import Settlement, Status, purge_changes, settle
+from tests.conftest import Place
 from tests.server.conftest import listening
 from tests.server.stream import streaming
 
@@ -25,11 +25,9 @@ def stop() -> asyncio.Event:
 
 
 @pytest.fixture
-async def database(module_database) -> str:
-    """One for the file, emptied."""
-    async with await psycopg.AsyncConnection.connect(module_database, autocommit=True) as opened:
-        await opened.execute(f"truncate notifications.notification_deliveries, {LOG}".encode())
-    return module_database
+def place(emptied: Place) -> Place:
+    """One for the file: making one for each test would take longer than the tests."""
+    return emptied
 
 
 @pytest.fixture
@@ -49,10 +47,8 @@ async def test_it_begins_with_the_queue_as_it_is(api, connection, rows):
         assert stream.response.headers["cache-control"] == "no-cache"
         first = await stream.next()
         assert (first.name, first.data["reason"]) == ("reset", "start")
-        assert (first.data["depth"]["pending"]["total"], first.data["depth"]["processing"]) == (
-            2,
-            1,
-        )
+        depth = first.data["depth"]
+        assert (depth["pending"]["total"], depth["processing"]) == (2, 1)
         [held] = first.data["held"]
         assert (held["id"], held["holder"], held["attempt"]) == (delivery.id, "ada", 1)
         await settle(connection, [Settlement(delivery.id, 1, Status.SENT)])
@@ -114,8 +110,7 @@ async def test_many_watchers_are_told_the_same(api, connection, rows):
             streams.append(stream)
             [number] = await rows.add(connection)
             for one in streams:
-                change = await one.until(change="enqueue")
-                assert change["delivery_id"] == number
+                await one.until(change="enqueue", delivery_id=number)
 
 
 async def test_nobody_may_watch_without_the_token(api):

@@ -184,7 +184,7 @@ def test_what_was_dropped_meanwhile_is_not_lost():
     leases.hold([kept, lost, dropped], 10.0)
     asked = leases.held()
     leases.drop([dropped])
-    assert leases.renewed(asked, {1}, 20.0) == {2}
+    assert leases.renewed(asked, {1}, 20.0) == [lost]
     assert (leases.ends(kept), leases.ends(lost), leases.ends(dropped)) == (20.0, None, None)
     assert leases.first_end() == 20.0
     assert leases.held() == [kept]

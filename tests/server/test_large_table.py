@@ -127,8 +127,8 @@ async def test_reaping_and_purging_read_no_more_either(connection):
     await _fill(connection)
     for name, parameters in {
         "reap": {"limit": 200},
-        "purge_sent": {"keep_s": 1e9, "limit": 500},
-        "purge_ended": {"keep_s": 1e9, "limit": 500, "status": "failed"},
+        "purge_sent": {"keep_s": 3e8, "limit": 500},
+        "purge_ended": {"keep_s": 3e8, "limit": 500, "status": "failed"},
         "next_due": {"channels": ["page"]},
         "depth": {},
     }.items():
@@ -136,10 +136,10 @@ async def test_reaping_and_purging_read_no_more_either(connection):
         plan = "\n".join(line for (line,) in await cursor.fetchall())
         assert "Seq Scan on notification_deliveries" not in plan, (name, plan)
     assert await reap(connection) == []
-    done = await purge(connection, Retention(sent_s=1e9, ended_s=1e9))
+    done = await purge(connection, Retention(sent_s=3e8, ended_s=3e8))
     assert done.total == 0
     done = await purge(
-        connection, Retention(sent_s=0, ended_s=1e9), batch=100, max_s=0, clock=lambda: 0
+        connection, Retention(sent_s=0, ended_s=3e8), batch=100, max_s=0, clock=lambda: 0
     )
     assert done.sent == 100
     assert await depth_differences(connection) == {}

@@ -1,16 +1,20 @@
 """Migrations are applied once, in order, by one runner at a time, and are never edited."""
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from server.outbox import MigrationError, Phase, migrate
 from server.outbox.migrate import MIGRATIONS, migrations
+from tests.server.program import run
 
 
 def test_two_processes_at_once(empty_database):
@@ -149,3 +153,58 @@ async def test_the_sum_of_the_migrations_is_the_schema(connection, empty_databas
     ours = [row for row in found if "migrations" not in row[0] + row[1]]
     assert len(ours) > 100
     assert ours == expected
+
+
+ROLE = """
+create role {role} login;
+grant usage on schema notifications to {role};
+grant select, insert, update, delete on all tables in schema notifications to {role};
+grant usage on all sequences in schema notifications to {role};
+"""
+
+
+def test_a_role_that_owns_nothing_can_work(database):
+    """What docs/operations.md grants is enough; what is missing is said with a way out."""
+    role = f"limited_{os.getpid()}"
+    limited = make_conninfo(database, user=role)
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(ROLE.format(role=role).encode())
+        try:
+            added = run("enqueue", "--count", "2", DATABASE_URL=limited)
+            assert (added.returncode, added.stderr) == (0, "")
+            drained = run("drain", DATABASE_URL=limited)
+            assert (drained.returncode, json.loads(drained.stdout)["done"]["sent"]) == (0, 2)
+            connection.execute("drop schema notifications cascade")
+            refused = run("depth", DATABASE_URL=limited)
+            assert refused.returncode == 1
+            assert "workers migrate" in refused.stderr
+            assert "Traceback" not in refused.stderr
+        finally:
+            connection.execute(f"drop owned by {role}".encode())
+            connection.execute(f"drop role {role}".encode())
+
+
+def test_the_role_is_the_one_of_the_documentation():
+    """Word for word."""
+    documented = Path("docs/operations.md").read_text(encoding="utf-8")
+    assert ROLE.strip().format(role="worker") in documented
+
+
+@pytest.mark.parametrize(
+    ("encoding", "of_the_client"), [("LATIN1", ""), ("SQL_ASCII", ""), ("UTF8", "latin1")]
+)
+async def test_only_utf8_will_do(postgres, encoding, of_the_client):
+    """Elsewhere some texts could not be stored, or would come back as others."""
+    name = f"in_another_encoding_{os.getpid()}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            f"create database {name} encoding '{encoding}' locale 'C' template template0".encode()
+        )
+        given = {"client_encoding": of_the_client} if of_the_client else {}
+        try:
+            conninfo = make_conninfo(postgres, dbname=name, **given)
+            async with await psycopg.AsyncConnection.connect(conninfo) as opened:
+                with pytest.raises(MigrationError, match="UTF8"):
+                    await migrate(opened)
+        finally:
+            connection.execute(f"drop database {name} with (force)".encode())

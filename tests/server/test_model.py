@@ -139,7 +139,7 @@ class Outbox(RuleBasedStateMachine):
             return Verdict.APPLIED, becomes
         if status is Status.SENT and row.status in (Status.PENDING, Status.DEAD):
             return Verdict.LATE, Status.SENT
-        return (Verdict.REPEATED if row.status is status else Verdict.REFUSED), row.status
+        return (Verdict.REPEATED if row.status is becomes else Verdict.REFUSED), row.status
 
     def took(self, holder: str, deliveries: list[Delivery]) -> None:
         """Enters a claim into the model. No attempt may have had a claimant before."""
@@ -512,12 +512,16 @@ def test_arbitrary_histories(database):
     play(database, EXAMPLES, Phase.generate, Phase.shrink)
 
 
+HEADS = b"""limit %(limit)s
+              for update skip locked) as head
+     order by head.next_attempt_at, head.created_at, head.id
+     limit %(limit)s"""
 MISTAKES = {
-    "settle without its fence": ("settle", b"and f.attempts = i.attempt\n", b"\n"),
+    "settle without its fence": ("settle", b"when f.attempts = i.attempt\n", b"when true\n"),
     "extend what ran out": ("extend", b"and d.lease_expires_at > statement_timestamp()", b""),
     "release without a larger budget": ("release", b"d.max_attempts + 1", b"d.max_attempts"),
     "reap what is still held": ("reap", b"and lease_expires_at <= statement_timestamp()", b""),
-    "claim one more": ("claim", b"limit %(limit)s", b"limit %(limit)s + 1"),
+    "claim one more": ("claim", HEADS, HEADS.replace(b"%(limit)s", b"%(limit)s + 1")),
     "claim too early": ("claim", b"and next_attempt_at <= statement_timestamp()", b""),
     "claim without a lock": ("claim", b"for update skip locked", b""),
 }

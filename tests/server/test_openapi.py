@@ -103,6 +103,7 @@ async def test_examples_are_taken(client, document):
     for schema, path in (
         ("DeliveryRequest", "/api/deliveries"),
         ("RetryFilter", "/api/deliveries/retry"),
+        ("LabDeliveries", "/api/lab/deliveries"),
         ("Pause", "/api/channels/pigeon/pause"),
     ):
         [example] = schemas[schema]["examples"]
@@ -160,6 +161,20 @@ async def test_no_answer_that_is_not_described(fresh_client, document, impatient
         ("GET", "/api/metrics", {"headers": ADMIN}),
         ("GET", "/api/metrics", {}),
         ("GET", "/api/metrics", {"headers": {"Authorization": "Bearer no"}}),
+        ("GET", "/api/queue/events", {}),
+        ("GET", "/api/queue/events", {"headers": {"Authorization": "Bearer no"}}),
+        ("GET", "/api/lab", {"headers": ADMIN}),
+        ("GET", "/api/lab/workers", {"headers": ADMIN}),
+        ("GET", "/api/lab/workers", {}),
+        ("DELETE", "/api/lab/workers", {"headers": ADMIN}),
+        ("POST", "/api/lab/workers/1/freeze", {"headers": ADMIN}),
+        ("POST", "/api/lab/workers/1/thaw", {}),
+        ("GET", "/api/lab/channel", {"headers": ADMIN}),
+        ("PUT", "/api/lab/channel", {"json": {"fails": 2}, "headers": ADMIN}),
+        ("PUT", "/api/lab/channel", {"json": {"fails": -2}, "headers": ADMIN}),
+        ("POST", "/api/lab/deliveries", {"json": {}, "headers": ADMIN}),
+        ("POST", "/api/lab/deliveries", {"content": b"\xff", "headers": ADMIN | JSON}),
+        ("POST", "/api/lab/deliveries", {"content": b"x" * 70_000, "headers": ADMIN}),
         ("POST", "/api/queue/drain?max_seconds=20", {"headers": ADMIN}),
         ("POST", "/api/queue/drain?max_seconds=1", {"headers": ADMIN}),
         ("POST", "/api/queue/drain", {}),
@@ -215,6 +230,9 @@ async def test_answers_have_exactly_the_fields_that_are_described(client, docume
         "/api/deliveries",
         "/api/deliveries/{number}",
         "/api/channels",
+        "/api/lab",
+        "/api/lab/channel",
+        "/api/lab/workers",
     ):
         operation = document["paths"][path]["get"]
         reference = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]

@@ -29,7 +29,7 @@ async def test_lists_are_for_people_and_for_programs(database, connection, rows)
     document = json.loads(rest.stdout)
     assert ([d["id"] for d in document["deliveries"]], document["cursor"]) == (ids[:1], None)
     wrong = run(*options, "--cursor", "x", DATABASE_URL=database)
-    assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
+    assert (wrong.returncode, "Traceback" in wrong.stderr) == (2, False)
     assert "'x' is no cursor" in wrong.stderr
 
 

@@ -1,10 +1,12 @@
 """A worker lives through restarts of its PostgreSQL, in good order and as after a crash."""
 
 import asyncio
+import os
 import signal
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from server.database import bring_up_to_date
 from server.outbox import NewDelivery, depth, enqueue, recount
@@ -16,7 +18,7 @@ HASTY = {
     "WORKERS_SEND_TIMEOUT_S": "2",
     "WORKERS_SEND_MARGIN_S": "0.5",
     "WORKERS_POLL_S": "0.5",
-    "WORKERS_PAGE_SEND_S": "0.2",
+    "WORKERS_PAGE_SEND_S": "0.1",
     "WORKERS_CONCURRENCY": "2",
     "WORKERS_BACKOFF_S": "0.1",
 }
@@ -70,3 +72,32 @@ async def test_a_restart_in_the_middle_of_a_batch(restartable, kind):
         assert await asyncio.to_thread(worker.ended) == 0
     finally:
         worker.close()
+
+
+@pytest.mark.skipif(not os.environ.get("WORKERS_TEST_FULL"), reason="long: copies a server")
+async def test_a_standby_takes_over_in_the_middle_of_a_batch():
+    """The worker finds the new primary by itself; what the old one acknowledged is all there."""
+    with own_database() as primary:
+        await bring_up_to_date(primary.conninfo)
+        standby = await asyncio.to_thread(primary.standby)
+        hosts = ",".join(str(conninfo_to_dict(one.conninfo)["host"]) for one in (primary, standby))
+        either = make_conninfo(primary.conninfo, host=hosts, target_session_attrs="read-write")
+        worker = Program("work", DATABASE_URL=either, **HASTY)
+        try:
+            before = await _add(either, 20)
+            await asyncio.to_thread(worker.until, "claim")
+            await asyncio.to_thread(primary.crash)
+            await asyncio.to_thread(worker.until, "database-away")
+            await asyncio.to_thread(standby.promote)
+            after = await _add(either, 5)
+            async with await _until_all_are_sent(either) as connection:
+                cursor = await connection.execute(
+                    "select count(*) from notifications.page_messages where delivery_id = any(%s)",
+                    (before + after,),
+                )
+                assert await cursor.fetchone() == (25,)
+            worker.signal(signal.SIGTERM)
+            assert await asyncio.to_thread(worker.ended) == 0
+        finally:
+            worker.close()
+            standby.close()

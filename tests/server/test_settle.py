@@ -113,3 +113,14 @@ async def test_a_budget_lowered_meanwhile_ends_in_dead(connection, rows):
 async def test_nothing_to_settle_is_nothing(connection):
     """An empty batch needs no statement."""
     assert await settle(connection, []) == []
+
+
+async def test_a_failure_that_made_the_row_dead_is_known_again(connection, rows):
+    """The budget was lowered after the claim; the write whose answer was lost says it once more."""
+    delivery = await rows.take_one(connection)
+    await connection.execute("update notifications.notification_deliveries set max_attempts = 1")
+    failure = Settlement(delivery.id, 1, Status.PENDING, "busy", 30.0)
+    [first] = await settle(connection, [failure])
+    [second] = await settle(connection, [failure])
+    assert (first.verdict, first.status) == (Verdict.APPLIED, Status.DEAD)
+    assert (second.verdict, second.status) == (Verdict.REPEATED, Status.DEAD)

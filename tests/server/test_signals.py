@@ -6,9 +6,9 @@ import os
 import random
 import signal
 
-import psycopg
 import pytest
 
+from server.database import one_connection
 from server.outbox.migrate import LOCK
 from tests.server.program import PATIENCE_S, Program
 from tests.server.proxy import Proxy
@@ -35,7 +35,7 @@ def start():
 async def _ended(program: Program) -> int:
     """Its exit code; it has said nothing that a person would take for a fault."""
     code = await asyncio.to_thread(program.ended)
-    assert "Traceback" not in "".join(program.said), program.said
+    assert "Traceback" not in program.rest(), program.rest()
     return code
 
 
@@ -69,10 +69,9 @@ async def test_while_it_connects(start, database, number):
 @pytest.mark.parametrize("number", STOPPED, ids=lambda number: number.name)
 async def test_while_it_migrates(start, empty_database, number):
     """It waits for another that migrates; nothing of its own is applied."""
-    open_one = psycopg.AsyncConnection.connect
     async with (
-        await open_one(empty_database) as other,
-        await open_one(empty_database, autocommit=True) as connection,
+        await one_connection(empty_database, autocommit=False) as other,
+        await one_connection(empty_database) as connection,
     ):
         await other.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
         program = start("work", DATABASE_URL=empty_database)
@@ -121,15 +120,15 @@ async def test_at_any_moment(start, database, connection, rows):
         await rows.add(connection, 3)
         program = start("work", DATABASE_URL=database, **SHORT)
         await asyncio.sleep(chance.uniform(0, 2.0))
-        number = chance.choice(list(STOPPED))
-        program.signal(number)
+        program.signal(signal.SIGTERM)
         code = await _ended(program)
-        assert code in {0, STOPPED[number], -number}, (turn, code, program.said)
+        # Before Python has come as far as our first line, the signal itself ends it.
+        assert code in {0, 143, -signal.SIGTERM}, (turn, code, program.rest())
         cursor = await connection.execute(
             "select count(*) from notifications.notification_deliveries"
             " where status not in ('pending', 'sent')"
         )
-        assert await cursor.fetchone() == (0,), (turn, program.said)
+        assert await cursor.fetchone() == (0,), (turn, program.rest())
 
 
 async def test_twice_during_a_drain(start, connect, connection, rows):

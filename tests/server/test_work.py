@@ -195,7 +195,6 @@ async def test_nothing_is_claimed_while_an_outcome_is_unsaved(connect, connectio
     worker = start(PATIENT | {"WORKERS_STATEMENT_S": "0.5"})
     async with _sends_blocked(connect) as holder:
         await _until_sending(connect, 1)
-        [second] = await rows.add(connection)
         await holder.execute(
             "select 1 from notifications.notification_deliveries where id = %s for update",
             (first,),
@@ -204,7 +203,9 @@ async def test_nothing_is_claimed_while_an_outcome_is_unsaved(connect, connectio
             "select pg_cancel_backend(pid) from pg_stat_activity"
             " where query like 'insert into notifications.page_messages%%'"
         )
-        for failures in (1, 2, 3):
+        await _in_thread(worker.until, "settle-failed")
+        [second] = await rows.add(connection)
+        for failures in (2, 3):
             event = await _in_thread(worker.until, "settle-failed")
             assert event["failures"] == failures
         row = await rows.read(connection, second)

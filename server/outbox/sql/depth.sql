@@ -1,6 +1,7 @@
 -- The depth of the queue, exact at one instant: one statement, one snapshot.
--- Totals come from the deltas. What waits for later is counted through the pending index, and
--- what is due is the rest of it.
+-- Totals come from the deltas. What waits for later is counted through the index by time
+-- (of which "attempts < max_attempts" is part: no pending row is without attempts left), and what is
+-- due is the rest of it.
 with totals as (
     select coalesce(sum(change) filter (where status = 'pending'), 0)::bigint    as pending,
            coalesce(sum(change) filter (where status = 'processing'), 0)::bigint as processing,
@@ -14,12 +15,14 @@ later as (
            count(*) filter (where attempts > 0) as retrying
       from notifications.notification_deliveries
      where status = 'pending'
+       and attempts < max_attempts
        and next_attempt_at > statement_timestamp()
 ),
 oldest as (
     select next_attempt_at
       from notifications.notification_deliveries
      where status = 'pending'
+       and attempts < max_attempts
        and next_attempt_at <= statement_timestamp()
      order by next_attempt_at
      limit 1

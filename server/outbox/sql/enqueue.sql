@@ -9,5 +9,5 @@ select channel, recipient, payload, idempotency_key, %(max_attempts)s,
               %(keys)s::text[], %(delays_s)s::float8[], %(times)s::timestamptz[])
        with ordinality as n(channel, recipient, payload, idempotency_key, delay_s, send_at, place)
  order by place
-    on conflict (idempotency_key) do nothing
+    on conflict (idempotency_key) where idempotency_key is not null do nothing
 returning id, idempotency_key

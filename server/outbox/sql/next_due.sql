@@ -2,13 +2,17 @@
 -- null when there is neither. A paused channel is nothing to wait for: its end is notified.
 select extract(epoch from min(at) - clock_timestamp())::float8 as seconds
   from (
-        (select next_attempt_at as at
-           from notifications.notification_deliveries
-          where status = 'pending'
-            and channel = any(array(select unnest(%(channels)s::text[])
-                                    except select channel from notifications.paused_channels))
-          order by next_attempt_at
-          limit 1)
+        (select head.at
+           from unnest(array(select unnest(%(channels)s::text[])
+                             except select channel from notifications.paused_channels))
+                as c(channel)
+          cross join lateral (
+                select next_attempt_at as at
+                  from notifications.notification_deliveries
+                 where status = 'pending'
+                   and channel = c.channel
+                 order by next_attempt_at, created_at, id
+                 limit 1) as head)
         union all
         (select min(lease_expires_at)
            from notifications.notification_deliveries

@@ -1,0 +1,364 @@
+"""A worker's shift: exchanges outcomes for new deliveries, until it is told to stop.
+
+An exchange is one transaction in one round trip: it settles what has been sent meanwhile and
+claims what is to be sent next. No transaction is open while something is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+import psycopg
+
+from . import queue
+from .account import count, told
+from .breaker import Standing
+from .connect import AWAY
+from .errors import SettleAbandonedError
+from .flight import Cut, Flight
+from .model import Delivery, Settled, Settlement, Tally
+from .policy import covered, decide, growing_pause, next_ahead, wants_more
+from .sending import send_one
+
+if TYPE_CHECKING:
+    from .turn import Turn
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SETTLE_WITHIN_S = 1.0
+"""For how long an outcome may wait for others, with which it is settled, while sends go on."""
+
+
+class Ask(Protocol):
+    """Asks the database something, and does not wait for its answer for ever."""
+
+    async def __call__(self, work: Callable[[queue.Connection], Awaitable[T]]) -> T:
+        """Returns what `work` does on a connection."""
+
+
+class Shift:
+    """What one worker has on its way, from its first claim to its last settle.
+
+    Once `stop` is set nothing more is started: what has not been started is released at once,
+    what has been is finished and settled, or cut off when the policy's `stop_s` are over. `tally`
+    counts what comes of everything, and `ask` lends the connection for the exchanges. Used as a
+    context: whatever is still on its way at the end is cancelled and left to its lease.
+    """
+
+    def __init__(self, turn: Turn, stop: asyncio.Event, tally: Tally, ask: Ask) -> None:
+        self.tally = tally
+        self._turn = turn
+        self._stop = stop
+        self._ask = ask
+        self.flight = Flight(
+            self._carry,
+            self._cut_unstarted,
+            concurrency=turn.policy.concurrency,
+            limits={name: one.concurrency for name, one in turn.figures.items()},
+            timeouts={name: one.send_timeout_s for name, one in turn.figures.items()},
+        )
+        self._ahead = 0
+        self._landed = 0
+        self._outcomes: list[Settlement] = []
+        self._returnable: list[Delivery] = []
+        self._left: list[Delivery] = []
+        self._handing_back: set[asyncio.Task[None]] = set()
+        self._stopped_at: float | None = None
+        self._renewing = asyncio.Lock()
+        self._watch: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Begins to watch for `stop`."""
+        self._watch = asyncio.create_task(self._watch_stop())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Cancels whatever is left."""
+        for task in (self._watch, *self._handing_back):
+            if task is not None:
+                task.cancel()
+        await self.flight.abandon()
+        self._turn.leases.drop(self._turn.leases.held())
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is on its way and nothing waits to be settled."""
+        return not self._outcomes and self.flight.aboard == 0
+
+    async def exchange(
+        self, *, limit: int | None = None, channels: Collection[str] | None = None
+    ) -> bool:
+        """Settles what is finished and claims at most `limit`, a batch by default.
+
+        With `channels` it claims for those only. Returns whether it got as many as it asked for.
+        Outcomes that cannot be saved are tried again, and nothing is claimed before they are.
+        Raises psycopg.OperationalError if the database is away and there is nothing to settle,
+        and SettleAbandonedError if it stays away while stopping.
+        """
+        turn, flight = self._turn, self.flight
+        most = turn.policy.batch if limit is None else limit
+        among = turn.channels if channels is None else channels
+        opened = []
+        if flight.running < turn.policy.concurrency or self._wants_more():
+            opened = [
+                name
+                for name in turn.parking.standing(Standing.OPEN)
+                if name in among and not flight.waits(name)
+            ]
+        if self._returnable:
+            returnable, self._returnable = self._returnable, []
+            self._hand_back(returnable)
+        settling, self._outcomes = self._outcomes, []
+        aboard, self._landed = flight.aboard, 0
+        asked_at = turn.clock()
+        try:
+            answers, deliveries = await self._ask(
+                lambda connection: queue.exchange(
+                    connection,
+                    settling,
+                    holder=turn.holder,
+                    channels=opened,
+                    limit=most,
+                    lease_s=turn.policy.lease_s,
+                )
+            )
+        except psycopg.Error as error:
+            if not settling:
+                raise
+            await self._save(settling, error)
+            return True
+        self._ahead = next_ahead(turn.policy, self._ahead, aboard=aboard, landed=self._landed)
+        self._saved(settling, answers)
+        self._admit(deliveries, asked_at)
+        got = len(deliveries)
+        for name in turn.parking.standing(Standing.PROBING):
+            if got < most and name in among and not flight.holds(name):
+                got += await self._probe(name)
+        return got >= most
+
+    async def until_due(self) -> None:
+        """Returns when it is time for the next exchange, if the queue had as much as was asked."""
+        await self.flight.until(
+            lambda: self._wants_more() or self._stop.is_set(), within_s=SETTLE_WITHIN_S
+        )
+
+    async def until_landed(self) -> None:
+        """Returns when nothing is on its way, or when an outcome should not wait any longer."""
+        await self.flight.until(lambda: self.flight.aboard == 0, within_s=SETTLE_WITHIN_S)
+
+    async def finish(self) -> None:
+        """Waits for the sends, settles them, and hands back what was not started.
+
+        Raises SettleAbandonedError if the database stays away while stopping.
+        """
+        await self.flight.until(lambda: self.flight.aboard == 0)
+        if self._left:
+            told(
+                "left %d deliveries to their leases: they were being sent",
+                "left-leased",
+                self._left,
+                level=logging.WARNING,
+            )
+        if self._outcomes:
+            settling, self._outcomes = self._outcomes, []
+            await self._save(settling)
+        await asyncio.gather(*self._handing_back)
+        returnable, self._returnable = self._returnable, []
+        await self._release(returnable)
+
+    def _wants_more(self) -> bool:
+        flight = self.flight
+        return wants_more(
+            self._turn.policy, running=flight.running, aboard=flight.aboard, ahead=self._ahead
+        )
+
+    async def _probe(self, channel: str) -> int:
+        """Takes one delivery of a channel that was parked; returns how many there were."""
+        turn = self._turn
+        asked_at = turn.clock()
+        deliveries = await self._ask(
+            lambda connection: queue.claim(
+                connection,
+                holder=turn.holder,
+                channels=[channel],
+                limit=1,
+                lease_s=turn.policy.lease_s,
+            )
+        )
+        self._admit(deliveries, asked_at)
+        return len(deliveries)
+
+    def _admit(self, deliveries: Sequence[Delivery], asked_at: float) -> None:
+        if not deliveries:
+            return
+        self._turn.leases.hold(deliveries, asked_at + self._turn.policy.lease_s)
+        self.tally.claimed += len(deliveries)
+        told("claimed %d deliveries", "claim", deliveries, level=logging.INFO)
+        if self._stop.is_set():
+            self._returnable += deliveries
+        else:
+            self.flight.admit(deliveries)
+
+    async def _watch_stop(self) -> None:
+        """Hands back what waits as soon as `stop` is set, and cuts off what takes too long."""
+        await self._stop.wait()
+        self._note_stop()
+        self._hand_back(self.flight.withdraw())
+        try:
+            async with asyncio.timeout(self._turn.policy.stop_s):
+                await self._turn.leaving.wait()
+        except TimeoutError:
+            self.flight.cut(Cut.STOPPED)
+            await self._turn.leaving.wait()
+        self.flight.cut(Cut.LEFT)
+
+    async def _carry(self, delivery: Delivery) -> None:
+        """Brings one delivery to its outcome, if its lease allows a send."""
+        if not (self._covers(delivery) or await self._may_start(delivery)):
+            return
+        turn = self._turn
+        outcome = await send_one(
+            turn.channels[delivery.channel],
+            delivery,
+            lambda: self.flight.cut_by(delivery),
+            timeout_s=turn.figures[delivery.channel].send_timeout_s,
+        )
+        if outcome is Cut.LOST:
+            self.tally.lost += 1
+        elif outcome is Cut.LEFT:
+            self._left.append(delivery)
+        elif not isinstance(outcome, Cut):
+            if turn.parking.judge(delivery.channel, outcome):
+                self._hand_back(self.flight.withdraw([delivery.channel]))
+            self._landed += 1
+            self._outcomes.append(decide(turn.policy, delivery, outcome, turn.chance()))
+
+    def _cut_unstarted(self, delivery: Delivery) -> None:
+        """Takes note of a delivery that was cut before anything of it was sent."""
+        if self.flight.cut_by(delivery) is Cut.LOST:
+            self.tally.lost += 1
+        else:
+            self._returnable.append(delivery)
+
+    async def _may_start(self, delivery: Delivery) -> bool:
+        """Extends all leases and returns whether that covers this one's send."""
+        try:
+            async with self._renewing:
+                if not self._covers(delivery):
+                    await self._turn.extend()
+        except AWAY as error:
+            log.warning("could not extend leases: %s", error, extra={"action": "extend-failed"})
+        if self._turn.leases.ends(delivery) is None:
+            if self.flight.cut_by(delivery) is None:  # else _cut_unstarted counts it
+                self.tally.lost += 1
+            return False
+        if not self._covers(delivery):
+            self._returnable.append(delivery)
+            return False
+        return True
+
+    def _covers(self, delivery: Delivery) -> bool:
+        turn = self._turn
+        ends = turn.leases.ends(delivery)
+        timeout_s = turn.figures[delivery.channel].send_timeout_s
+        return ends is not None and covered(
+            turn.policy, timeout_s=timeout_s, now=turn.clock(), lease_ends=ends
+        )
+
+    def _hand_back(self, deliveries: Sequence[Delivery]) -> None:
+        """Releases what was not started, beside the sends that go on."""
+        if deliveries:
+            task = asyncio.create_task(self._release(deliveries))
+            self._handing_back.add(task)
+            task.add_done_callback(self._handing_back.discard)
+
+    async def _release(self, deliveries: Sequence[Delivery]) -> None:
+        """Hands deliveries back; if that fails, it is tried again, the last time at the end."""
+        if not deliveries:
+            return
+        self._turn.leases.drop(deliveries)
+        try:
+            released = await self._turn.ask(
+                lambda connection: queue.release(connection, deliveries)
+            )
+        except AWAY as error:
+            log.warning(
+                "could not release %d deliveries: %s",
+                len(deliveries),
+                error,
+                extra={"action": "release-failed", "ids": sorted(d.id for d in deliveries)},
+            )
+            self._returnable += deliveries
+            return
+        self.tally.released += len(released)
+        log.info(
+            "released %d deliveries",
+            len(released),
+            extra={"action": "release", "ids": sorted(released)},
+        )
+
+    def _saved(self, settlements: Sequence[Settlement], answers: Sequence[Settled]) -> None:
+        self._turn.leases.drop(settlements)
+        count(self.tally, answers)
+
+    async def _save(
+        self, settlements: Sequence[Settlement], error: psycopg.Error | None = None
+    ) -> None:
+        """Writes outcomes, however often it takes; nothing is claimed meanwhile.
+
+        `error` is what the first try came to, if there was one.
+        """
+        failures = 0
+        while True:
+            if error is not None:
+                failures += 1
+                await self._pause_settling(settlements, failures, error)
+            try:
+                answers = await self._turn.ask(
+                    lambda connection: queue.settle(
+                        connection, settlements, holder=self._turn.holder
+                    )
+                )
+            except psycopg.Error as next_error:
+                error = next_error
+                continue
+            self._saved(settlements, answers)
+            return
+
+    async def _pause_settling(
+        self, settlements: Sequence[Settlement], failures: int, error: psycopg.Error
+    ) -> None:
+        log.warning(
+            "could not settle %d deliveries, trying again: %s",
+            len(settlements),
+            error,
+            extra={"action": "settle-failed", "failures": failures},
+        )
+        leaving = self._turn.leaving
+        if leaving.is_set() or (
+            self._stop.is_set()
+            and self._turn.clock() >= self._note_stop() + self._turn.policy.stop_s
+        ):
+            ids = sorted(one.id for one in settlements)
+            raise SettleAbandonedError(f"outcomes of {ids} are lost: {error}") from error
+        with contextlib.suppress(TimeoutError):
+            pause = growing_pause(failures, first_s=0.1, most_s=5.0)
+            await asyncio.wait_for(leaving.wait(), pause)
+
+    def _note_stop(self) -> float:
+        """When it was first seen that this worker is to stop, on its clock."""
+        if self._stopped_at is None:
+            self._stopped_at = self._turn.clock()
+        return self._stopped_at
