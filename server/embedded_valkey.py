@@ -36,10 +36,13 @@ SOCKET_PATH_LIMIT = 100
 
 START_S = 30.0
 STOP_S = 30.0
+FORK_S = 2.0
+"""It forks and only then writes its number down: so long may a living one have none."""
+
 LOOK_EVERY_S = 0.02
 OPTIONS = (
     *("--port", "0", "--unixsocketperm", "700"),
-    *("--pidfile", "valkey.pid", "--logfile", "valkey.log"),
+    *("--daemonize", "yes", "--pidfile", "valkey.pid", "--logfile", "valkey.log"),
     *("--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
     *("--maxmemory-policy", "noeviction"),
 )
@@ -101,18 +104,22 @@ class Instance:
     def _start(self, socket: Path) -> None:
         log.info("starting Valkey", extra={"action": "valkey-start"})
         socket.unlink(missing_ok=True)
-        process = subprocess.Popen(  # noqa: S603 - our own binary, fixed arguments
+        started = subprocess.run(  # noqa: S603 - our own binary, fixed arguments
             [str(self._program), *OPTIONS, "--unixsocket", str(socket), "--dir", str(self.data)],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
             start_new_session=True,
         )
-        deadline = time.monotonic() + START_S
+        began = time.monotonic()
         while not self._answers(socket):
-            if time.monotonic() > deadline or process.poll() is not None:
+            waited = time.monotonic() - began
+            ended = started.returncode != 0 or (waited > FORK_S and self._pid() is None)
+            if ended or waited > START_S:
                 raise RedisServerError(
-                    f"Valkey does not get ready{self._log_tail()}", hint=_WAY_ROUND
+                    f"Valkey does not start: {started.stdout.strip()}{self._log_tail()}",
+                    hint=_WAY_ROUND,
                 )
             time.sleep(LOOK_EVERY_S)  # it listens some time after its start; nothing to await
 
