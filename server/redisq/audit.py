@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, cast
 
 from .model import STATES
@@ -39,10 +40,11 @@ async def _everything(client: Redis, base: str) -> AsyncIterator[list[bytes]]:
             if cursor == 0:
                 break
     prefix = f"{base}:job:"
-    pattern = prefix.replace("[", r"\[").replace("]", r"\]")
-    page = [
-        cast("bytes", key)[len(prefix) :]
-        async for key in client.scan_iter(match=f"{pattern}*", count=PAGE)
-    ]
-    for start in range(0, len(page), PAGE):
-        yield page[start : start + PAGE]
+    pattern = re.sub(r"([\[\]*?\\])", r"\\\1", prefix)
+    cursor = 0
+    while True:
+        cursor, keys = await client.scan(cursor, match=f"{pattern}*", count=PAGE)
+        if keys:
+            yield [cast("bytes", key)[len(prefix) :] for key in keys]
+        if cursor == 0:
+            break

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+LONGEST_S = 10 * 366 * 86_400.0
+"""The longest span that anything here is put off for."""
+
 
 class QueueError(Exception):
     """Any of the errors below."""
@@ -61,5 +64,7 @@ class Snooze(QueueError):  # noqa: N818 - not an error: a handler's word that it
     """Raised by a handler: not now, again in `after_s` seconds, and no attempt is counted."""
 
     def __init__(self, after_s: float) -> None:
+        if not 0 <= after_s <= LONGEST_S:
+            raise ValueError(f"after_s is from 0 to ten years, not {after_s}")
         super().__init__(f"again in {after_s} s")
         self.after_s = after_s

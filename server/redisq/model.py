@@ -8,7 +8,7 @@ from typing import Any, Literal
 State = Literal["ready", "scheduled", "active", "done", "dead"]
 STATES: tuple[State, ...] = ("ready", "scheduled", "active", "done", "dead")
 
-Kind = Literal["done", "retry", "dead", "release", "snooze"]
+Kind = Literal["done", "retry", "dead", "release", "snooze", "cancelled"]
 Verdict = Literal["ok", "late"]
 
 
@@ -87,12 +87,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How many jobs are where, and for how long the oldest has been due."""
+    """How many jobs are where, and for how long the one that is next has been due."""
 
     ready: int
     scheduled: int
     active: int
     done: int
     dead: int
-    oldest_ready_ms: int | None
+    next_ready_ms: int | None
     paused: bool

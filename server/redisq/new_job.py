@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .errors import InvalidJobError
+from .errors import LONGEST_S, InvalidJobError
 
 if TYPE_CHECKING:
     from .codec import Codec
@@ -19,7 +19,8 @@ HIGHEST_PRIORITY = 1_000
 LONGEST_KEY = 200
 MOST_ATTEMPTS = 1000
 SHORTEST_S = 0.001
-LONGEST_S = 10 * 366 * 86_400.0
+LATEST = 32_503_680_000.0
+"""The year 3000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,20 +60,32 @@ def arguments(job: NewJob, codec: Codec) -> list[Any]:
 
     Raises InvalidJobError, which names the field, for what makes no sense.
     """
-    _require(isinstance(job.task, str) and NAME.fullmatch(job.task), "task", "not a name")
-    _require(job.id is None or NAME.fullmatch(job.id), "id", "not a name")
+    _require(_is_name(job.task), "task", "not a name")
+    _require(job.id is None or _is_name(job.id), "id", "not a name")
     _require(
-        job.unique is None or 0 < len(job.unique) <= LONGEST_KEY,
+        job.unique is None or (isinstance(job.unique, str) and 0 < len(job.unique) <= LONGEST_KEY),
         "unique",
         "not 1 to 200 characters",
     )
     _require(job.at is None or job.delay_s == 0, "at", "given together with delay_s")
-    _require(0 <= job.delay_s <= LONGEST_S, "delay_s", "not from 0 to ten years")
-    _require(job.at is None or job.at >= 0, "at", "before 1970")
-    _require(abs(job.priority) <= HIGHEST_PRIORITY, "priority", "not from -1000 to 1000")
-    _require(1 <= job.max_attempts <= MOST_ATTEMPTS, "max_attempts", "not from 1 to 1000")
-    _require(SHORTEST_S <= job.timeout_s <= LONGEST_S, "timeout_s", "not from 0.001 to ten years")
-    _require(job.keep_s is None or 0 <= job.keep_s <= LONGEST_S, "keep_s", "not 0 to ten years")
+    _require(job.at is None or _within(0, job.at, LATEST), "at", "not from 1970 to the year 3000")
+    _require(_within(0, job.delay_s, LONGEST_S), "delay_s", "not from 0 to ten years")
+    _require(
+        _whole(-HIGHEST_PRIORITY, job.priority, HIGHEST_PRIORITY),
+        "priority",
+        "not a whole number from -1000 to 1000",
+    )
+    _require(
+        _whole(1, job.max_attempts, MOST_ATTEMPTS),
+        "max_attempts",
+        "not a whole number from 1 to 1000",
+    )
+    _require(
+        _within(SHORTEST_S, job.timeout_s, LONGEST_S), "timeout_s", "not from 0.001 s to ten years"
+    )
+    _require(
+        job.keep_s is None or _within(0, job.keep_s, LONGEST_S), "keep_s", "not from 0 to ten years"
+    )
     try:
         payload = codec.encode(job.payload)
     except (TypeError, ValueError, RecursionError) as error:
@@ -90,6 +103,19 @@ def arguments(job: NewJob, codec: Codec) -> list[Any]:
         "" if job.keep_s is None else round(job.keep_s * 1000),
         job.unique or "",
     ]
+
+
+def _is_name(given: object) -> bool:
+    return isinstance(given, str) and NAME.fullmatch(given) is not None
+
+
+def _within(least: float, given: object, most: float) -> bool:
+    """Tell whether it is a number in these bounds; NaN is in none."""
+    return isinstance(given, (int, float)) and least <= given <= most
+
+
+def _whole(least: int, given: object, most: int) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and least <= given <= most
 
 
 def _require(holds: object, field: str, fault: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast
+import uuid
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from redis.exceptions import OutOfMemoryError as ServerOutOfMemoryError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from redis.asyncio import Redis
+    from redis.asyncio.client import Pipeline
 
 MOST_AT_ONCE = 500
 """Jobs that one script takes; more are taken in parts."""
@@ -39,8 +41,9 @@ Operation = Literal["retry", "promote", "cancel", "delete"]
 class Queue:
     """A queue of that name on a server.
 
-    `client` is a redis.asyncio.Redis without `decode_responses`. Its own retries do no harm: a
-    script that is sent twice changes nothing the second time. At most `max_waiting` jobs may wait.
+    `client` is a redis.asyncio.Redis without `decode_responses`. Its own retries do no harm: what
+    is sent twice changes nothing the second time, unless a job that was enqueued has been done and
+    forgotten in between (see `keep_s`). At most `max_waiting` jobs may wait.
     """
 
     def __init__(
@@ -108,11 +111,13 @@ class Queue:
     ) -> tuple[Any, int]:
         """WAIT speaks of what its own connection wrote, so both go through one."""
         enqueue = script("enqueue")
-        await self.client.script_load(enqueue.text)
         async with self.client.pipeline(transaction=False) as pipe:
-            pipe.evalsha(enqueue.sha, 1, self.base, *values)
+            # Whole, since one that a pipeline names by its sum may be forgotten meanwhile.
+            pipe.eval(enqueue.text, 1, self.base, *values)
+            # Jobs that were there already are no write of this connection, and WAIT would not wait.
+            pipe.hincrby(f"{self.base}:meta", "confirms", 1)
             pipe.execute_command("WAIT", replicas, round(confirm_s * 1000))
-            answer, confirmed = await pipe.execute()
+            answer, _, confirmed = await pipe.execute()
         return answer, int(confirmed)
 
     async def get(self, id_: str) -> Job | None:
@@ -134,7 +139,9 @@ class Queue:
         answers: dict[str, str] = {}
         for start in range(0, len(ids), MOST_AT_ONCE):
             part = list(ids[start : start + MOST_AT_ONCE])
-            said = await script("operate").run(self.client, self.base, [what, *part])
+            said = await script("operate").run(
+                self.client, self.base, [what, uuid.uuid4().hex, *part]
+            )
             answers |= {id_: word.decode() for id_, word in zip(part, said, strict=True)}
         return answers
 
@@ -146,16 +153,19 @@ class Queue:
         """Undo `pause`."""
         async with self.client.pipeline(transaction=True) as pipe:
             pipe.hdel(f"{self.base}:meta", "paused")
-            pipe.rpush(f"{self.base}:wake", 1)
+            self._wake(pipe)
             await pipe.execute()
 
     async def configure(self, settings: Mapping[Setting, int | None]) -> None:
         """Change how the queue works while it works; None takes a setting back to its default.
 
-        `concurrency` jobs run at most, on all workers together. `rate_count` jobs start in any
-        `rate_ms`. Raises ValueError for a number below 1 and for one of the two without the other.
+        `concurrency` jobs run at most, on all workers together. `rate_count` jobs start in
+        `rate_ms`, evenly; after a rest, as many at once. Raises ValueError for what is no setting,
+        for a number below 1, and for one of the two without the other.
         """
         for name, value in settings.items():
+            if name not in get_args(Setting):
+                raise ValueError(f"not a setting: {name!r}")
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be 1 or more, not {value}")
         if (settings.get("rate_count") is None) != (settings.get("rate_ms") is None):
@@ -166,8 +176,13 @@ class Queue:
                     pipe.hdel(f"{self.base}:meta", name)
                 else:
                     pipe.hset(f"{self.base}:meta", name, value)
-            pipe.rpush(f"{self.base}:wake", 1)
+            self._wake(pipe)
             await pipe.execute()
+
+    def _wake(self, pipe: Pipeline) -> None:
+        """Wake one worker; tokens that nobody takes do not add up."""
+        pipe.rpush(f"{self.base}:wake", 1)
+        pipe.ltrim(f"{self.base}:wake", 0, 0)
 
     async def depth(self) -> Depth:
         """Count what is where, without looking at any job."""
@@ -178,9 +193,9 @@ class Queue:
             pipe.zrange(f"{self.base}:ready", 0, 0)
             pipe.time()
             *counts, paused, first, clock = await pipe.execute()
-        oldest = None
+        waits = None
         if first:
             due = await self.client.hget(f"{self.base}:job:{first[0].decode()}", "due_ms")
-            oldest = max(0, clock[0] * 1000 + clock[1] // 1000 - int(due)) if due else None
+            waits = max(0, clock[0] * 1000 + clock[1] // 1000 - round(float(due))) if due else None
         ready, scheduled, active, done, dead = counts
-        return Depth(ready, scheduled, active, done, dead, oldest, paused is not None)
+        return Depth(ready, scheduled, active, done, dead, waits, paused is not None)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import random
 import traceback
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .errors import LeaseLostError, PermanentError, Snooze
 from .model import Claim, Kind, Outcome
 from .running import RunningJob
+from .threads import in_thread
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -35,15 +35,15 @@ class Runner:
         self._base = base
         self._codec = codec
         self._backoff = options.backoff
-        self._threads = ThreadPoolExecutor(options.concurrency, thread_name_prefix="job")
 
     async def run(self, claim: Claim) -> Outcome | None:
         """Return how the run ended; None if its lease was lost, so that nobody wants to know.
 
         Raises asyncio.CancelledError when it is cancelled from outside, and nothing else.
         """
+        limit = asyncio.timeout(claim.timeout_ms / 1000)
         try:
-            async with asyncio.timeout(claim.timeout_ms / 1000):
+            async with limit:
                 result = await self._call(claim)
             return self._done(claim, result)
         except LeaseLostError:
@@ -52,7 +52,15 @@ class Runner:
             return self._failed(claim, error, "dead")
         except Snooze as snooze:
             return Outcome(claim.id, claim.token, "snooze", round(snooze.after_s * 1000))
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task and task.cancelling():
+                raise
+            # Nobody cancelled the run: the handler waited for something that was cancelled.
+            return self._failed(claim, error, "retry")
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises
+            if limit.expired():
+                error.add_note(f"The job ran longer than its {claim.timeout_ms / 1000:g} s.")
             return self._failed(claim, error, "retry")
 
     async def _call(self, claim: Claim) -> Any:
@@ -60,9 +68,7 @@ class Runner:
         handler = self._tasks[claim.task]
         if self._tasks.is_async(claim.task):
             return await handler(job)
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, context.run, handler, job.from_thread())
+        return await in_thread(partial(handler, job.from_thread()))
 
     def _done(self, claim: Claim, result: Any) -> Outcome:
         if result is None:
@@ -77,7 +83,7 @@ class Runner:
             return self._failed(claim, large, "dead")
         return Outcome(claim.id, claim.token, "done", text=written)
 
-    def _failed(self, claim: Claim, error: Exception, kind: Kind) -> Outcome:
+    def _failed(self, claim: Claim, error: BaseException, kind: Kind) -> Outcome:
         delay = self._backoff.delay_ms(claim.attempts + 1, random.random())  # noqa: S311
         return Outcome(claim.id, claim.token, kind, delay, described(error))
 
@@ -85,4 +91,4 @@ class Runner:
 def described(error: BaseException) -> bytes:
     """Return the error's traceback, its end first to be kept when it is long."""
     text = "".join(traceback.format_exception(error)).encode("utf-8", "replace")
-    return text[-LONGEST_ERROR:]
+    return text[-LONGEST_ERROR:].decode("utf-8", "ignore").encode()

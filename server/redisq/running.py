@@ -33,6 +33,7 @@ class RunningJob:
         self._base = base
         self._codec = codec
         self._loop = asyncio.get_running_loop()
+        self._calls = 0
 
     @property
     def payload(self) -> Any:
@@ -62,9 +63,9 @@ class RunningJob:
         return FromThread(self, self._loop)
 
     async def _note(self, what: str, given: Any) -> int:
-        noted = await script("note").run(
-            self._client, self._base, [self.id, self.token, what, given]
-        )
+        self._calls += 1
+        values = [self.id, self.token, what, given, self._calls]
+        noted = await script("note").run(self._client, self._base, values)
         if noted < 0:
             raise LeaseLostError(f"job {self.id} belongs to another run than that of {self.token}")
         return int(noted)

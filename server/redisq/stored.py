@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from .errors import QueueError
 from .model import Claim, Job, State, Turn
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def job_from(
     """Return the job that these fields make."""
 
     def text(name: bytes) -> str | None:
-        return fields[name].decode() if fields.get(name) else None
+        return fields[name].decode("utf-8", "replace") if fields.get(name) else None
 
     def number(name: bytes) -> int | None:
         return round(float(fields[name])) if fields.get(name) else None
@@ -57,7 +58,12 @@ def job_from(
 
 
 def turn_from(answer: Sequence[Any]) -> Turn:
-    """Return what turn.lua answered."""
+    """Return what turn.lua answered.
+
+    Raises QueueError if this worker has sent a later turn already: two go by the same id.
+    """
+    if answer[0] == b"stale":
+        raise QueueError("another worker goes by this worker's id")
     now, verdicts, jobs, due, paused = answer
     return Turn(
         now_ms=now,

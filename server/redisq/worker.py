@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import os
 import random
 import socket
 import time
 import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import RedisError
 
 from .codec import Codec, JsonCodec
-from .model import Claim, Outcome, Turn
+from .model import Claim, Kind, Outcome, Turn
 from .options import WorkerOptions
 from .run import Runner
 from .scripts import script
@@ -32,6 +34,16 @@ log = logging.getLogger("redisq")
 MOST_OUTCOMES = 100
 MOST_WANTED = 100
 LONGEST_PAUSE_S = 5.0
+CANCEL_S = 1.0
+"""For a handler that is cancelled at the end to clean up, before its job may run elsewhere."""
+
+
+@dataclass
+class _Run:
+    claim: Claim
+    task: asyncio.Task[None]
+    instead: Outcome | None = None
+    """How it ends when it is cancelled; None if nobody wants to know any longer."""
 
 
 class Worker:
@@ -41,7 +53,7 @@ class Worker:
     blocks: its socket time-out must be longer than `poll_s`, and its own retries off.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - two connections, what to do, and how
         self,
         client: Redis,
         waiting: Redis,
@@ -59,9 +71,11 @@ class Worker:
         self._client = client
         self._waiting = waiting
         self._base = base
+        self._tasks = list(tasks)
         self._names = f",{','.join(tasks)},"
         self._runner = Runner(tasks, client, base, codec or JsonCodec(), self.options)
-        self._running: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
+        self._running: dict[int, _Run] = {}
+        """By the token of the claim: a job may come again while its lost run still winds up."""
         self._outcomes: list[Outcome] = []
         self._seq = 0
         self._answered = 0
@@ -69,45 +83,57 @@ class Worker:
         self._stir = asyncio.Event()
         self._room = asyncio.Event()
         self._stopping = False
-        self._leaving = False
+        self._deadline = math.inf
+        self._leaving = asyncio.Event()
         self._ended = False
 
     def stop(self) -> None:
         """Claim nothing more; a second call gives back at once what still runs."""
-        self._leaving = self._stopping
-        self._stopping = True
+        if self._stopping:
+            self._leaving.set()
+        else:
+            self._stopping = True
+            self._deadline = time.monotonic() + self.options.grace_s
         self._stir.set()
 
     async def run(self) -> None:
-        """Work until `stop`, then finish or give back what runs. Everything is settled when it ends.
+        """Work until `stop`, then finish or give back what runs; everything is settled then.
 
-        Cancelled, it leaves what it holds to the leases.
+        Cancelled, it leaves what it holds to the leases. Raises redis.exceptions.RedisError when
+        the server refuses for a reason that does not pass, and when it is still away at the end of
+        the grace period: then too, what is held is left to the leases.
         """
+        work = asyncio.create_task(self._work(), name="work")
         helpers = [
             asyncio.create_task(self._listen(), name="listen"),
             asyncio.create_task(self._beat(), name="heartbeat"),
         ]
         try:
-            await self._work()
-            await self._finish()
+            # A helper does not end before the work does, but by an error.
+            await asyncio.wait([work, *helpers], return_when=asyncio.FIRST_COMPLETED)
+            for task in [*helpers, work]:
+                if task.done():
+                    task.result()
         finally:
             # A client may swallow the cancellation of a command, so they look for themselves too.
             self._ended = True
-            for helper in helpers:
-                helper.cancel()
-            await asyncio.gather(*helpers, return_exceptions=True)
-            for _, task in self._running.values():
+            for task in [work, *helpers, *(run.task for run in self._running.values())]:
                 task.cancel()
+            await asyncio.gather(work, *helpers, return_exceptions=True)
 
     async def _work(self) -> None:
-        while not self._stopping:
+        await self._go_on()
+        await self._finish()
+
+    async def _go_on(self) -> None:
+        while not self._stopping and not self._ended:
             self._stir.clear()
             free = self.options.concurrency - len(self._running)
             turn = await self._turn(min(free, MOST_WANTED))
             for claim in turn.claims:
                 self._start(claim)
             if turn.claims or self._outcomes:
-                # What was just started may end in this pass of the loop: then it is settled together.
+                # What was just started may end in this pass of the loop, to be settled together.
                 await asyncio.sleep(0)
                 if self._outcomes:
                     continue
@@ -116,17 +142,7 @@ class Worker:
             wait = self.options.poll_s
             if turn.due_ms is not None:
                 wait = min(wait, turn.due_ms / 1000 + 0.001)
-            await self._stirred(wait)
-
-    async def _stirred(self, seconds: float) -> None:
-        """Wait until something has happened, but not for longer than that."""
-        if self._stir.is_set():
-            return
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stir.wait()
-        except TimeoutError:
-            pass
+            await _event(self._stir, wait)
 
     async def _turn(self, want: int) -> Turn:
         """Send outcomes, get jobs. The same turn is sent until the server answers it."""
@@ -155,8 +171,11 @@ class Worker:
                 failures += 1
                 if failures == 1:
                     log.warning("server-away", extra={"worker": self.id, "error": str(error)})
+                if self._leaving.is_set() or time.monotonic() > self._deadline:
+                    raise
                 pause = min(LONGEST_PAUSE_S, 0.1 * 2 ** min(failures, 10))
-                await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311
+                pause = min(pause, self._deadline - time.monotonic())
+                await _event(self._leaving, pause * random.uniform(0.5, 1))  # noqa: S311
                 continue
             break
         if failures:
@@ -178,21 +197,26 @@ class Worker:
         self.counts["claimed"] += len(turn.claims)
 
     def _start(self, claim: Claim) -> None:
-        task = asyncio.create_task(self._run(claim))
-        self._running[claim.id] = claim, task
+        task = asyncio.create_task(self._run(claim), name=f"job {claim.id}")
+        self._running[claim.token] = _Run(claim, task)
         if len(self._running) >= self.options.concurrency:
             self._room.clear()
 
     async def _run(self, claim: Claim) -> None:
         try:
             outcome = await self._runner.run(claim)
-            if outcome:
-                self._outcomes.append(outcome)
+        except asyncio.CancelledError:
+            outcome = self._running[claim.token].instead
+        else:
+            # A handler may turn its cancellation into an error of its own.
+            instead = self._running[claim.token].instead
+            if instead and outcome and outcome.kind in {"retry", "dead"}:
+                outcome = instead
         finally:
-            mine = self._running.get(claim.id)
-            if mine and mine[0].token == claim.token:
-                del self._running[claim.id]
+            del self._running[claim.token]
             self._stir.set()
+        if outcome:
+            self._outcomes.append(outcome)
 
     async def _listen(self) -> None:
         """Wait for wake-ups while there is room. What it misses costs `poll_s` at most."""
@@ -214,54 +238,71 @@ class Worker:
         """Keep the leases, learn what was lost, and give up what is not ours any longer."""
         lease = self.options.lease_s
         while not self._ended:
-            held = [claim for claim, _ in self._running.values()]
+            held = [run.claim for run in self._running.values()]
             about = json.dumps(
                 {
                     "host": socket.gethostname(),
                     "pid": os.getpid(),
                     "concurrency": self.options.concurrency,
-                    "tasks": self._names.strip(","),
+                    "tasks": self._tasks,
                     "running": len(held),
                 }
             )
             values: list[Any] = [self.id, self._answered, round(lease * 1000), about]
+            values += (len(self._tasks), *self._tasks)
             for claim in held:
                 values += (claim.id, claim.token)
             for outcome in [*self._in_flight, *self._outcomes]:
                 values += (outcome.id, outcome.token)
             try:
                 _, lost, cancelled = await script("heartbeat").run(self._client, self._base, values)
-            except (RedisError, OSError):
+            except (RedisError, OSError) as error:
+                if not is_passing(error):
+                    raise
                 await asyncio.sleep(min(1.0, lease / 10))
                 continue
-            for id_ in [*lost, *cancelled]:
-                self._give_up(id_.decode(), asked=id_ in cancelled)
+            for token in lost:
+                self._cancel(token, None)
+            for token in cancelled:
+                self._cancel(token, "cancelled")
             await asyncio.sleep(lease / 3)
 
-    def _give_up(self, id_: str, *, asked: bool) -> None:
-        running = self._running.get(id_)
-        if not running:
+    def _cancel(self, token: int, kind: Kind | None) -> None:
+        """Cancel a run that still goes on, to end as `kind`; None if its lease is lost."""
+        run = self._running.get(token)
+        if not run:
             return
-        claim, task = running
-        if asked:
-            text = b"cancelled while it ran"
-            self._outcomes.append(Outcome(claim.id, claim.token, "dead", text=text))
-        else:
-            log.warning("lease-lost", extra={"job": id_, "token": claim.token})
-        task.cancel()
+        if kind is None:
+            log.warning("lease-lost", extra={"job": run.claim.id, "token": token})
+        run.instead = Outcome(run.claim.id, token, kind) if kind else None
+        run.task.cancel()
 
     async def _finish(self) -> None:
         """Let what runs end within the grace period, give back the rest, and settle everything."""
         self._room.clear()
-        deadline = time.monotonic() + self.options.grace_s
-        while self._running and not self._leaving and time.monotonic() < deadline:
+        while self._running and not self._leaving.is_set() and time.monotonic() < self._deadline:
             self._stir.clear()
             if self._outcomes:
                 await self._turn(0)
             else:
-                await self._stirred(max(0.0, deadline - time.monotonic()))
-        for claim, task in list(self._running.values()):
-            task.cancel()
-            self._outcomes.append(Outcome(claim.id, claim.token, "release"))
+                await _event(self._stir, self._deadline - time.monotonic())
+        for token in list(self._running):
+            self._cancel(token, "release")
+        left = [run.task for run in self._running.values()]
+        if left:
+            await asyncio.wait(left, timeout=CANCEL_S)
+        for token, run in self._running.items():
+            self._outcomes.append(Outcome(run.claim.id, token, "release"))
         while self._outcomes:
             await self._turn(0)
+
+
+async def _event(event: asyncio.Event, seconds: float) -> None:
+    """Wait until it has happened, but not for longer than that."""
+    if event.is_set():
+        return
+    try:
+        async with asyncio.timeout(max(0.0, seconds)):
+            await event.wait()
+    except TimeoutError:
+        pass

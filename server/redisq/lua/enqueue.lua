@@ -6,8 +6,9 @@
 --          id, task, payload, delay ms, due ms ('' to use the delay), priority, max attempts,
 --          time-out ms, keep ms ('' for the queue's), unique key ('' for none)
 -- Returns {'full', waiting} and changes nothing, or {'ok', {id, …}}: the job's own id, or the id of
--- the job that was there before it with the same id or unique key. Sent twice, it changes nothing
--- the second time.
+-- the job that was there before it with the same id or unique key. So, sent twice, it changes nothing
+-- the second time, unless the job has ended and been forgotten in between.
+-- What is due at once is taken in the order in which it was sent.
 -- Refused by the server when memory is full, before anything is written.
 -- Invariant: an id has a hash exactly if it is in one of the five places.
 -- include shared/queue.lua
@@ -16,7 +17,7 @@ local waiting = redis.call('ZCARD', place('ready')) + redis.call('ZCARD', place(
 local boost = tonumber(redis.call('HGET', meta, 'boost_ms')) or 60000
 local WIDTH = 10
 
-local ids, fresh, unique_here = {}, {}, {}
+local ids, fresh, order, unique_here = {}, {}, {}, {}
 for i = 1, many do
   local at = 2 + (i - 1) * WIDTH
   local id, unique = ARGV[at + 1], ARGV[at + 10]
@@ -30,18 +31,22 @@ for i = 1, many do
     end
   end
   ids[i] = id
-  if not there then fresh[id] = at end
+  if not there then
+    fresh[id] = true
+    order[#order + 1] = at
+  end
 end
 
-local added = 0
-for _ in pairs(fresh) do added = added + 1 end
+local added = #order
 if added > 0 and waiting + added > most then return { 'full', waiting } end
 
 local due_now = false
-for id, at in pairs(fresh) do
-  local due = tonumber(ARGV[at + 5]) or (now + tonumber(ARGV[at + 4]))
+for nth, at in ipairs(order) do
+  local id, delay = ARGV[at + 1], tonumber(ARGV[at + 4])
+  -- A microsecond apart, and a job takes longer than that to write: so the next call's come after.
+  local due = tonumber(ARGV[at + 5]) or (micros + nth) / 1000 + delay
   local priority, unique = tonumber(ARGV[at + 6]), ARGV[at + 10]
-  local state = due <= now and 'ready' or 'scheduled'
+  local state = (due <= now or ARGV[at + 5] == '' and delay == 0) and 'ready' or 'scheduled'
   redis.call('HSET', job_key(id), 'task', ARGV[at + 2], 'payload', ARGV[at + 3], 'state', state,
     'priority', priority, 'max_attempts', ARGV[at + 7], 'timeout_ms', ARGV[at + 8],
     'keep_ms', ARGV[at + 9], 'unique', unique, 'attempts', 0, 'lost', 0, 'token', 0,

@@ -3,8 +3,8 @@
 -- KEYS[1]  the queue's base
 -- ARGV[1]  the worker's id; [2] the number of its last answered turn; [3] lease ms
 -- ARGV[4]  how it describes itself (opaque text)
--- ARGV[5…] id and token of each job that it holds
--- Returns  {now, {id that it has lost, …}, {id that somebody asked to cancel, …}}
+-- ARGV[5]  how many tasks it knows, and their names; then id and token of each job that it holds
+-- Returns  {now, {token that it has lost, …}, {token of what somebody asked to cancel, …}}
 -- Extends the lease of what is still its own. A job that is held in its name and that it does not
 -- name is one that it never heard of: that waits again at once.
 -- Invariant: a job is in exactly one place.
@@ -15,15 +15,17 @@ local worker_key, held = base .. ':worker:' .. worker, base .. ':held:' .. worke
 local FORGOTTEN_MS = 900000
 
 local lost, cancelled, named = {}, {}, {}
-for at = 5, #ARGV, 2 do
+local tasks = tonumber(ARGV[5])
+for at = 6 + tasks, #ARGV, 2 do
   local id, token = ARGV[at], tonumber(ARGV[at + 1])
   named[id] = true
   local job = redis.call('HMGET', job_key(id), 'token', 'state', 'cancel')
   if tonumber(job[1]) == token and job[2] == 'active' then
-    redis.call('ZADD', place('active'), 'XX', now + lease, id)
-    if job[3] then cancelled[#cancelled + 1] = id end
+    -- Never shorter: a job may have asked for more.
+    redis.call('ZADD', place('active'), 'XX', 'GT', now + lease, id)
+    if job[3] then cancelled[#cancelled + 1] = token end
   else
-    lost[#lost + 1] = id
+    lost[#lost + 1] = token
   end
 end
 
@@ -31,18 +33,25 @@ end
 if tonumber(redis.call('HGET', worker_key, 'seq')) == seq then
   for _, id in ipairs(redis.call('SMEMBERS', held)) do
     if not named[id] then
-      local job = redis.call('HMGET', job_key(id), 'state', 'worker', 'priority', 'due_ms')
+      local job = redis.call('HMGET', job_key(id), 'state', 'worker', 'priority', 'due_ms',
+        'unique', 'cancel')
       redis.call('SREM', held, id)
       if job[1] == 'active' and job[2] == worker then
         redis.call('ZREM', place('active'), id)
-        put_ready(id, tonumber(job[3]), tonumber(job[4]))
         tell(id, 'unheard', worker)
-        wake()
+        if job[6] then
+          put_cancelled(id, job[5])
+        else
+          put_ready(id, tonumber(job[3]), tonumber(job[4]))
+          wake()
+        end
       end
     end
   end
 end
 
+write_counts()
+for at = 6, 5 + tasks do redis.call('HSET', base .. ':known', ARGV[at], now) end
 redis.call('HSET', worker_key, 'about', about, 'beat_ms', now)
 redis.call('PEXPIRE', worker_key, math.max(lease * 4, 60000))
 redis.call('ZADD', base .. ':workers', now, worker)

@@ -4,7 +4,8 @@
 -- ARGV[1]  retry (done or dead jobs wait again, with all their attempts), promote (scheduled jobs are
 --          due now), cancel (waiting jobs become dead; a running one is told by the next heartbeat),
 --          delete (of any that does not run)
--- ARGV[2…] ids
+-- ARGV[2]  names the call: sent twice, it changes nothing the second time and gets the same answer
+-- ARGV[3…] ids
 -- Returns  for each id: ok, asked (cancel of a running job), missing, taken (its unique key belongs to
 --          another job now), or the state that does not allow it
 -- Invariant: a job is in exactly one place.
@@ -56,7 +57,11 @@ local function operate(id)
   return 'ok'
 end
 
+local call = base .. ':call:' .. ARGV[2]
+local before = redis.call('GET', call)
+if before then return cmsgpack.unpack(before) end
 local answers = {}
-for at = 2, #ARGV do answers[at - 1] = operate(ARGV[at]) end
+for at = 3, #ARGV do answers[at - 2] = operate(ARGV[at]) end
 write_counts()
+redis.call('SET', call, cmsgpack.pack(answers), 'PX', 120000)
 return answers

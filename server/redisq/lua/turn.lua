@@ -7,7 +7,8 @@
 -- ARGV[7]  how many outcomes follow; five values each:
 --          id, token, kind, delay ms, text
 --          kind done (text is the result), retry (after delay; text is the error), dead (text is the
---          error), release (given back, no attempt is counted), snooze (again after delay)
+--          error), release (given back, no attempt is counted), snooze (again after delay), cancelled
+--          (somebody asked for that). What is to be cancelled does not wait again.
 -- Returns  {now, {verdict, …}, {job, …}, ms until something falls due or -1, whether paused}
 --          a verdict is ok or late; a job is {id, token, task, payload, attempts, lost, timeout ms,
 --          queued ms, due ms, max attempts}
@@ -47,7 +48,9 @@ if last and seq == last then
   for _, claim in ipairs(reply.claims) do
     local job = redis.call('HMGET', job_key(claim[1]), unpack(TAKEN))
     -- What has moved on since is not this worker's any longer.
-    if tonumber(job[1]) == claim[2] then jobs[#jobs + 1] = { claim[1], unpack(job) } end
+    if tonumber(job[1]) == claim[2] and redis.call('ZSCORE', place('active'), claim[1]) then
+      jobs[#jobs + 1] = { claim[1], unpack(job) }
+    end
   end
   return { now, reply.verdicts, jobs, next_due(), reply.paused }
 end
@@ -56,7 +59,7 @@ end
 local stored = 0
 local function settle(id, token, kind, delay, text)
   local job = redis.call('HMGET', job_key(id), 'token', 'state', 'attempts', 'max_attempts',
-    'priority', 'unique', 'keep_ms', 'claimed_ms', 'due_ms', 'payload')
+    'priority', 'unique', 'keep_ms', 'claimed_ms', 'due_ms', 'payload', 'cancel')
   local state = job[2]
   if not state or tonumber(job[1]) ~= token then return 'late' end
   if state ~= 'active' then
@@ -86,6 +89,8 @@ local function settle(id, token, kind, delay, text)
     tell(id, 'failed', text)
     if attempts >= tonumber(job[4]) then
       put_dead(id, 'exhausted', text, job[6])
+    elseif job[11] then
+      put_cancelled(id, job[6])
     else
       put_scheduled(id, now + delay)
     end
@@ -93,6 +98,8 @@ local function settle(id, token, kind, delay, text)
     redis.call('HINCRBY', job_key(id), 'attempts', 1)
     count('failed')
     put_dead(id, 'refused', text, job[6])
+  elseif kind == 'cancelled' or job[11] then
+    put_cancelled(id, job[6])
   elseif kind == 'snooze' then
     put_scheduled(id, now + delay)
   else
@@ -116,47 +123,78 @@ end
 if settled > 0 then
   redis.call('SREM', held, unpack(gone))
   if stored > 0 then redis.call('HINCRBY', meta, 'done_bytes', stored) end
-  trim('done', BOUND)
-  trim('dead', BOUND)
 end
+trim('done', BOUND)
+trim('dead', BOUND)
 
 -- Bring back what was lost, and what is due.
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', place('active'), '-inf', now, 'LIMIT', 0, BOUND)) do
-  local job = redis.call('HMGET', job_key(id), 'lost', 'unique', 'worker')
-  redis.call('ZREM', place('active'), id)
-  redis.call('SREM', base .. ':held:' .. job[3], id)
-  put_lost(id, tonumber(job[1]), job[2])
+  local job = redis.call('HMGET', job_key(id), 'lost', 'unique', 'worker', 'cancel')
+  if job[3] then
+    redis.call('ZREM', place('active'), id)
+    redis.call('SREM', base .. ':held:' .. job[3], id)
+    put_lost(id, tonumber(job[1]), job[2], job[4])
+  else
+    drop(id, 'active')
+  end
 end
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', place('scheduled'), '-inf', now, 'LIMIT', 0, BOUND)) do
   local job = redis.call('HMGET', job_key(id), 'priority', 'due_ms')
-  redis.call('ZREM', place('scheduled'), id)
-  put_ready(id, tonumber(job[1]), tonumber(job[2]))
+  if job[1] then
+    redis.call('ZREM', place('scheduled'), id)
+    put_ready(id, tonumber(job[1]), tonumber(job[2]))
+  else
+    drop(id, 'scheduled')
+  end
 end
 
--- Claim.
-local rules = redis.call('HMGET', meta, 'paused', 'concurrency', 'rate_count', 'rate_ms', 'tat')
+-- Claim. `room` is what the queue allows; this worker takes no more than it wants.
+local rules = redis.call('HMGET', meta, 'paused', 'concurrency', 'rate_count', 'rate_ms', 'tat',
+  'token')
 local paused = rules[1] and 1 or 0
-local room = paused == 1 and 0 or want
+local room = paused == 1 and 0 or math.huge
 if rules[2] then
   room = math.min(room, tonumber(rules[2]) - redis.call('ZCARD', place('active')))
 end
-local interval, tat, rate_wait
+-- A leaky bucket in one number: the time at which it would be empty.
+local interval, tat, rate_ms
 if rules[3] then
-  -- A leaky bucket in one number: the time at which it would be empty.
-  interval = tonumber(rules[4]) / tonumber(rules[3])
+  rate_ms = tonumber(rules[4])
+  interval = rate_ms / tonumber(rules[3])
   tat = math.max(tonumber(rules[5]) or 0, now)
-  room = math.min(room, math.floor((now + tonumber(rules[4]) - tat) / interval))
-  rate_wait = math.ceil(math.max(0, tat + interval - now - tonumber(rules[4])))
+  room = math.min(room, math.floor((now + rate_ms - tat) / interval + 0.001))
+end
+
+-- Where no worker has known a task for long, its jobs are dead; else they wait for one.
+local function put_unknown(id, task)
+  local job = redis.call('HMGET', job_key(id), 'unknown_since', 'unique')
+  local since = tonumber(job[1]) or now
+  if not job[1] then redis.call('HSET', job_key(id), 'unknown_since', now) end
+  since = math.max(since, tonumber(redis.call('HGET', base .. ':known', task)) or 0)
+  if now - since >= unknown_ms then
+    put_dead(id, 'no-handler', 'no worker knows a task ' .. task, job[2])
+  else
+    put_scheduled(id, now + 1000)
+    -- One that knows it may sleep, and does not know when to look.
+    wake()
+  end
 end
 
 local jobs, claims, leases, ids = {}, {}, {}, {}
-if room > 0 then
-  local popped = redis.call('ZPOPMIN', place('ready'), room)
-  local token = redis.call('HINCRBY', meta, 'token', #popped / 2) - #popped / 2
+local most = math.min(want, room)
+-- The clock in it keeps a token from being given twice where a failover forgot the last ones.
+local token = math.max(tonumber(rules[6]) or 0, micros)
+local looked = 0
+while #ids < most and looked < BOUND do
+  local popped = redis.call('ZPOPMIN', place('ready'), math.min(most - #ids, BOUND - looked))
+  if #popped == 0 then break end
   for i = 1, #popped, 2 do
     local id = popped[i]
     local job = redis.call('HMGET', job_key(id), unpack(TAKEN))
-    if known == '*' or string.find(known, ',' .. job[2] .. ',', 1, true) then
+    looked = looked + 1
+    if not job[2] then
+      count('dropped')
+    elseif known == '*' or string.find(known, ',' .. job[2] .. ',', 1, true) then
       token = token + 1
       job[1] = token
       redis.call('HSET', job_key(id), 'state', 'active', 'token', token, 'worker', worker,
@@ -168,32 +206,36 @@ if room > 0 then
       jobs[#jobs + 1] = { id, unpack(job) }
       count('~w' .. bucket(math.max(0, now - tonumber(job[8]))))
     else
-      -- Counted anew if somebody who knew it has tried since.
-      local seen = redis.call('HMGET', job_key(id), 'unknown_since', 'claimed_ms')
-      local since = tonumber(seen[1]) or now
-      if since < (tonumber(seen[2]) or 0) then since = now end
-      if now - since >= unknown_ms then
-        put_dead(id, 'no-handler', 'no worker knows a task ' .. job[2],
-          redis.call('HGET', job_key(id), 'unique'))
-      else
-        redis.call('HSET', job_key(id), 'unknown_since', since)
-        put_scheduled(id, now + 1000)
-      end
+      put_unknown(id, job[2])
     end
   end
-  if #ids > 0 then
-    redis.call('ZADD', place('active'), unpack(leases))
-    redis.call('SADD', held, unpack(ids))
-    if interval then redis.call('HSET', meta, 'tat', tat + #ids * interval) end
+end
+if #ids > 0 then
+  redis.call('ZADD', place('active'), unpack(leases))
+  redis.call('SADD', held, unpack(ids))
+  redis.call('HSET', meta, 'token', token)
+  if interval then
+    tat = tat + #ids * interval
+    redis.call('HSET', meta, 'tat', tat)
   end
 end
--- What this worker has no hands for may be another's.
-if paused == 0 and #ids >= room and redis.call('ZCARD', place('ready')) > 0 then wake() end
+
+local due = next_due()
+if redis.call('ZCARD', place('ready')) > 0 then
+  if #ids < want and looked >= BOUND then
+    -- Others' jobs were in the way, and there is more behind them.
+    due = 0
+  elseif #ids < room and #ids >= want then
+    -- What this worker has no hands for may be another's.
+    wake()
+  elseif interval and paused == 0 then
+    local rate_wait = math.ceil(math.max(0, tat + interval - now - rate_ms))
+    if rate_wait > 0 and (due < 0 or rate_wait < due) then due = rate_wait end
+  end
+end
 
 write_counts()
 redis.call('HSET', worker_key, 'seq', seq,
   'reply', cmsgpack.pack({ verdicts = verdicts, claims = claims, paused = paused }))
 redis.call('PEXPIRE', worker_key, math.max(lease * 4, 60000))
-local due = next_due()
-if rate_wait and rate_wait > 0 and #ids == 0 and (due < 0 or rate_wait < due) then due = rate_wait end
 return { now, verdicts, jobs, due, paused }

@@ -76,17 +76,29 @@ local function put_dead(id, reason, message, unique)
   count('dead')
 end
 
+local function put_cancelled(id, unique)
+  put_dead(id, 'cancelled', 'cancelled while it ran', unique)
+end
+
 -- A worker vanished with the job. That is not the job's failure, unless it happens again and again.
-local function put_lost(id, lost, unique)
+local function put_lost(id, lost, unique, cancel)
   lost = lost + 1
   redis.call('HSET', job_key(id), 'lost', lost)
   count('lost')
   tell(id, 'lost', lost)
-  if lost >= limits.max_lost then
+  if cancel then
+    put_cancelled(id, unique)
+  elseif lost >= limits.max_lost then
     put_dead(id, 'lost', 'the worker vanished ' .. lost .. ' times while it ran this job', unique)
   else
     put_scheduled(id, now + math.min(1000 * 2 ^ (lost - 1), 60000))
   end
+end
+
+-- An id without a hash, since somebody else deleted or evicted it: nothing is left to run.
+local function drop(id, state)
+  redis.call('ZREM', place(state), id)
+  count('dropped')
 end
 
 -- Forgets what is older, more, or larger than the queue keeps, up to a bound.

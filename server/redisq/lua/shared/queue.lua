@@ -6,6 +6,8 @@ local base = KEYS[1]
 local meta = base .. ':meta'
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+-- Microseconds since 1970, exact in a Lua number until the year 2255.
+local micros = clock[1] * 1000000 + clock[2]
 
 local function job_key(id) return base .. ':job:' .. id end
 local function place(state) return base .. ':' .. state end

