@@ -43,9 +43,10 @@ bench: ## measure every claim about speed, each as a ratio within one run
 		$(BIN)/python -m bench.$$(basename $$file .py) $(ARGS) || exit 1; \
 	done
 
-chaos: ## 10,000 deliveries and 200 faults, then every promise checked (ARGS="--seed 7" to repeat one)
+chaos: ## 10,000 deliveries, 10,000 jobs, 200 faults each, every promise checked (ARGS="--seed 7")
 	@$(SETUP) test
 	@$(BIN)/python -m tests.chaos --deliveries 10000 --faults 200 $(ARGS)
+	@$(BIN)/python -m tests.redisq.chaos --jobs 10000 --faults 200 $(ARGS)
 
 site: ## build the static site into site/ (any static server can serve it)
 	@$(SETUP) run

