@@ -1,4 +1,4 @@
-"""What tests do to a queue by hand: a worker's scripts, the passing of time, and a look at it all."""
+"""What tests do to a queue by hand: a worker's scripts, the passing of time, a look at it all."""
 
 from __future__ import annotations
 
@@ -118,19 +118,30 @@ async def places(queue: Queue) -> dict[str, list[str]]:
 
 
 async def assert_sound(queue: Queue) -> None:
-    """Check what must hold at any moment: places, held sets, bytes kept."""
+    """Check what must hold at any moment: places, held sets, bytes kept, nothing left behind."""
     client, base = queue.client, queue.base
     assert await audit(client, base) == {}
-    for key in await client.keys(f"{base.replace('[', '?')}:held:*"):
-        worker = key.decode().rpartition(":held:")[2]
-        for id_ in await client.smembers(key):
-            fields = await client.hmget(f"{base}:job:{id_.decode()}", "state", "worker")
-            assert fields == [b"active", worker.encode()]
-    sizes = [
-        int(await client.hget(f"{base}:job:{id_}", "bytes"))
-        for id_ in await queue.ids("done", count=1_000_000)
-    ]
+    keys = [key.decode() for key in await client.keys()]
+    jobs = await _hashes(client, f"{base}:job:", keys)
+    held = f"{base}:held:"
+    for key in keys:
+        if key.startswith(held):
+            for id_ in await client.smembers(key):
+                job = jobs[id_.decode()]
+                assert (job[b"state"], job[b"worker"].decode()) == (b"active", key[len(held) :])
+        for part in ("log", "once"):
+            if key.startswith(f"{base}:{part}:"):
+                assert key[len(f"{base}:{part}:") :] in jobs
+    sizes = [int(job[b"bytes"]) for job in jobs.values() if job[b"state"] == b"done"]
     assert int(await client.hget(f"{base}:meta", "done_bytes") or 0) == sum(sizes)
-    for suffix in ("log", "once"):
-        for key in await client.keys(f"{base}:{suffix}:*"):
-            assert await client.exists(key.replace(f":{suffix}:".encode(), b":job:"))
+
+
+async def _hashes(client: Redis, prefix: str, keys: Sequence[str]) -> dict[str, dict[bytes, bytes]]:
+    """Return the hashes of these keys that begin so, by what follows."""
+    mine = [key for key in keys if key.startswith(prefix)]
+    pipe = client.pipeline(transaction=False)
+    for key in mine:
+        pipe.hgetall(key)
+    return {
+        key[len(prefix) :]: fields for key, fields in zip(mine, await pipe.execute(), strict=True)
+    }

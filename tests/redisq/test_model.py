@@ -1,0 +1,307 @@
+"""Arbitrary histories of the queue, on a real server, against a model of what must happen.
+
+Hypothesis chooses what producers, workers and operators do. Workers settle late, hear no answer and
+send their turn again, or vanish. After every step all that the server has is compared with the
+model. REDISQ_MODEL_EXAMPLES=2000 plays more histories than the usual few.
+
+Time is stepped by moving what lies in the queue into the past. Steps are 10 s, and everything falls
+due at some time that ends in 5, so what a history itself takes decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from server.redisq import Queue
+from server.redisq.model import Claim, Kind, Outcome
+from server.redisq.queue import Operation
+from tests.redisq.conftest import client_of
+from tests.redisq.hand import Hand, assert_sound, dump, elapse, ended
+from tests.redisq.model import LEASE_S, LOST_PAUSE_S, JobModel, QueueModel
+from tests.redisq.servers import Server
+
+T = TypeVar("T")
+EXAMPLES = int(os.environ.get("REDISQ_MODEL_EXAMPLES", "30"))
+KINDS: tuple[Kind, ...] = ("done", "retry", "dead", "release", "snooze", "cancelled")
+OPERATIONS: tuple[Operation, ...] = ("retry", "promote", "cancel", "delete")
+IDS = st.sampled_from([f"j{n}" for n in range(6)])
+WORKERS = st.integers(0, 2)
+
+
+@dataclass
+class WorkerModel:
+    """A worker: what it believes to hold, and the turn to which it has heard no answer."""
+
+    hand: Hand
+    held: list[Claim] = field(default_factory=list)
+    unheard: list[Outcome] | None = None
+    want: int = 0
+    verdicts: list[str] = field(default_factory=list)
+    claims: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def answered(self) -> int:
+        """The number of the last turn of which it knows the answer."""
+        return self.hand.seq - (self.unheard is not None)
+
+
+class Histories(RuleBasedStateMachine):
+    """The queue, three workers, and the model."""
+
+    server: Server
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.queue = Queue(client_of(self.server), "model")
+        self.run(self.queue.client.flushall())
+        self.model = QueueModel()
+        self.names = 0
+        self.workers = [self.hire() for _ in range(3)]
+
+    def run(self, doing: Coroutine[Any, Any, T]) -> T:
+        """Do that on the machine's own loop."""
+        return self.loop.run_until_complete(doing)
+
+    def hire(self) -> WorkerModel:
+        """Return a worker of a new name."""
+        self.names += 1
+        return WorkerModel(Hand(self.queue, f"w{self.names}"))
+
+    def teardown(self) -> None:
+        """Close what this history opened."""
+        self.run(self.queue.client.aclose())
+        self.loop.close()
+
+    @rule(
+        id_=IDS,
+        delay=st.sampled_from([0, 0, 15, 35]),
+        priority=st.integers(-1, 1),
+        most=st.integers(1, 3),
+        unique=st.sampled_from([None, None, "k", "l"]),
+    )
+    def enqueue(self, id_: str, delay: int, priority: int, most: int, unique: str | None) -> None:
+        """A producer enqueues a job, or one that is there."""
+        how = {"priority": priority, "max_attempts": most, "unique": unique}
+        got = self.run(self.queue.enqueue("a", id=id_, delay_s=delay, **how))
+        state, due = "scheduled" if delay else "ready", self.model.now + delay
+        assert got == self.model.enqueue(JobModel(id_, priority, most, unique, state, due))
+
+    @rule(
+        who=WORKERS,
+        want=st.integers(0, 3),
+        ends=st.lists(
+            st.tuples(st.integers(0, 5), st.sampled_from(KINDS), st.sampled_from([15, 35])),
+            max_size=3,
+        ),
+        heard=st.sampled_from([True, True, True, False]),
+    )
+    def turn(self, who: int, want: int, ends: list[tuple[int, Kind, int]], *, heard: bool) -> None:
+        """A worker settles some of what it believes to hold, and claims."""
+        worker = self.workers[who]
+        if worker.unheard is not None:
+            return
+        outcomes = []
+        for number, kind, delay in ends:
+            if worker.held:
+                claim = worker.held.pop(number % len(worker.held))
+                outcomes.append(ended(claim, kind, delay * 1000))
+        answer = self.run(worker.hand.turn(*outcomes, want=want, lease_ms=LEASE_S * 1000))
+        worker.verdicts = [self.model.settle(outcome) for outcome in outcomes]
+        assert answer.verdicts == worker.verdicts
+        for job in self.model.bring_back():
+            self.run(self.stretch(job))
+        soonest = sorted(job.score() for job in self.model.at("ready"))
+        room = self.model.room(want)
+        assert [self.model.jobs[claim.id].score() for claim in answer.claims] == soonest[:room]
+        worker.claims = []
+        for claim in answer.claims:
+            self.model.claim(claim.id, claim.token, worker.hand.name)
+            job = self.model.jobs[claim.id]
+            assert (claim.attempts, claim.lost) == (job.attempts, job.lost)
+            worker.claims.append((claim.id, claim.token))
+        if heard:
+            worker.held += answer.claims
+        else:
+            worker.unheard, worker.want = outcomes, want
+
+    async def stretch(self, job: JobModel) -> None:
+        """Make the second or two after a loss as long as the other spans are."""
+        base = self.queue.base
+        by = LOST_PAUSE_S * 1000 - 1000 * 2 ** (job.lost - 1)
+        due = await self.queue.client.zincrby(f"{base}:scheduled", by, job.id)
+        await self.queue.client.hset(f"{base}:job:{job.id}", "due_ms", f"{due:.17g}")
+
+    @rule(who=WORKERS)
+    def send_again(self, who: int) -> None:
+        """A worker that heard no answer sends the same turn."""
+        worker = self.workers[who]
+        if worker.unheard is None:
+            return
+        before = self.run(dump(self.queue.client))
+        again = worker.hand.turn(
+            *worker.unheard, want=worker.want, seq=worker.hand.seq, lease_ms=LEASE_S * 1000
+        )
+        answer = self.run(again)
+        assert self.run(dump(self.queue.client)) == before
+        assert answer.verdicts == worker.verdicts
+        claims = [(claim.id, claim.token) for claim in answer.claims]
+        assert claims == [claim for claim in worker.claims if self.model.holds(*claim)]
+        worker.held += answer.claims
+        worker.unheard = None
+
+    @rule(who=WORKERS, back=st.integers(1, 3))
+    def echo(self, who: int, back: int) -> None:
+        """A turn of long ago arrives again."""
+        worker = self.workers[who]
+        if worker.hand.seq <= back:
+            return
+        before = self.run(dump(self.queue.client))
+        stale = self.run(worker.hand.raw_turn(want=3, seq=worker.hand.seq - back))
+        assert stale == [b"stale"]
+        assert self.run(dump(self.queue.client)) == before
+
+    @rule(who=WORKERS, obeys=st.booleans())
+    def beat(self, who: int, *, obeys: bool) -> None:
+        """A worker says what it holds, and may go on with what it has lost."""
+        worker = self.workers[who]
+        outcomes = worker.unheard or []
+        named = [(claim.id, claim.token) for claim in worker.held]
+        named += [(outcome.id, outcome.token) for outcome in outcomes]
+        believed = [*worker.held, *outcomes]
+        beat = self.run(
+            worker.hand.beat(*believed, seq=worker.answered, lease_ms=LEASE_S * 1000)  # type: ignore[arg-type]
+        )
+        lost = [run for run in named if not self.model.holds(*run)]
+        kept = [run for run in named if self.model.holds(*run)]
+        assert beat.lost == [token for _, token in lost]
+        assert beat.cancelled == [token for id_, token in kept if self.model.jobs[id_].cancel]
+        for id_, _ in kept:
+            self.model.jobs[id_].lease = self.model.now + LEASE_S
+        if worker.unheard is None:
+            for job in self.model.at("active"):
+                if job.worker == worker.hand.name and (job.id, job.token) not in kept:
+                    if job.cancel:
+                        self.model.end(job, "dead", "cancelled")
+                    else:
+                        job.state = "ready"
+        if obeys:
+            worker.held = [claim for claim in worker.held if claim.token not in beat.lost]
+
+    @rule(who=WORKERS)
+    def vanish(self, who: int) -> None:
+        """A worker is gone with all that it holds; another one starts."""
+        self.workers[who] = self.hire()
+
+    @rule(who=WORKERS, number=st.integers(0, 5), effect=st.sampled_from(["mail", "call"]))
+    def once(self, who: int, number: int, effect: str) -> None:
+        """A running job, or what believes to be one, asks for an effect."""
+        worker = self.workers[who]
+        if not worker.held:
+            return
+        claim = worker.held[number % len(worker.held)]
+        job = self.model.jobs.get(claim.id)
+        expected = -1
+        if job and self.model.holds(claim.id, claim.token):
+            expected = effect not in job.effects
+            job.effects.add(effect)
+        self.names += 1
+        assert self.run(worker.hand.note(claim, "once", effect, self.names)) == expected
+
+    @rule(tens=st.sampled_from([1, 1, 2, 3, 6]))
+    def elapse(self, tens: int) -> None:
+        """Time passes."""
+        self.model.now += tens * 10
+        self.run(elapse(self.queue, tens * 10_000))
+
+    @rule(what=st.sampled_from(OPERATIONS), id_=IDS)
+    def operate(self, what: Operation, id_: str) -> None:
+        """An operator does something to a job."""
+        answer = self.run(self.queue.operate(what, [id_]))
+        assert answer == {id_: self.model.operate(what, id_)}
+
+    @rule(limit=st.sampled_from([None, 1, 2]))
+    def limit(self, limit: int | None) -> None:
+        """An operator changes how many may run."""
+        self.run(self.queue.configure({"concurrency": limit}))
+        self.model.concurrency = limit
+
+    @precondition(lambda self: not self.model.paused)
+    @rule()
+    def pause(self) -> None:
+        """An operator pauses the queue."""
+        self.run(self.queue.pause())
+        self.model.paused = True
+
+    @precondition(lambda self: self.model.paused)
+    @rule()
+    def resume(self) -> None:
+        """And lets it go on."""
+        self.run(self.queue.resume())
+        self.model.paused = False
+
+    @rule()
+    def forget_scripts(self) -> None:
+        """The server forgets the scripts."""
+        self.run(self.queue.client.script_flush())
+
+    @invariant()
+    def sound(self) -> None:
+        """Every job is where the model has it, and nothing else is there."""
+        self.run(self.compare())
+
+    async def compare(self) -> None:
+        """Look at every job."""
+        await assert_sound(self.queue)
+        prefix = f"{self.queue.base}:job:"
+        keys = [key.decode() for key in await self.queue.client.keys(f"{prefix}*")]
+        ids = [key[len(prefix) :] for key in keys]
+        pipe = self.queue.client.pipeline(transaction=False)
+        for key in keys:
+            pipe.hmget(key, "state", "attempts", "lost", "token", "reason")
+        found = dict(zip(ids, await pipe.execute(), strict=True))
+        assert found == {
+            job.id: [
+                job.state.encode(),
+                *(str(number).encode() for number in (job.attempts, job.lost, job.token)),
+                job.reason.encode() if job.reason else None,
+            ]
+            for job in self.model.jobs.values()
+        }
+        counted = await self.queue.client.hmget(
+            f"{self.queue.base}:meta", "total_done", "total_lost"
+        )
+        assert [int(count or 0) for count in counted] == [self.model.done, self.model.lost]
+
+
+def test_histories(redis_server: Server) -> None:
+    """Whatever happens in whatever order, the queue does what the model does."""
+
+    class OnThisServer(Histories):
+        server = redis_server
+
+    run_state_machine_as_test(
+        OnThisServer,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=30,
+            deadline=None,
+            phases=[Phase.explicit, Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+            database=None,
+        ),
+    )
