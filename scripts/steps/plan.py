@@ -17,6 +17,7 @@ from steps.pgbouncer import get_pgbouncer
 from steps.place import HERE
 from steps.pyodide_wheels import get_wheels
 from steps.python_packages import install_locked, install_own
+from steps.redis_server import get_redis_server
 from steps.report import Report
 from steps.site import build_site
 from steps.venv import make_venv
@@ -44,7 +45,11 @@ def steps_for(purpose: str) -> list[tuple[str, Step]]:
         ("Site", build_site),
     ]
     if purpose == "test":
-        steps += [("Chromium", get_chromium), ("pgbouncer", get_pgbouncer)]
+        steps += [
+            ("Chromium", get_chromium),
+            ("pgbouncer", get_pgbouncer),
+            ("Redis", get_redis_server),
+        ]
     return steps
 
 

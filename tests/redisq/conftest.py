@@ -1,4 +1,4 @@
-"""A real Valkey, and a real Redis where there is one, for whatever is tested of the queue."""
+"""A real Valkey and a real Redis for whatever is tested of the queue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def engine(request: pytest.FixtureRequest) -> str:
     """The name of the engine."""
     if not PROGRAMS[request.param]:
-        pytest.skip("there is no redis-server here; make test installs it where it may")
+        pytest.fail("there is no redis-server here; make test installs it where it may")
     return str(request.param)
 
 

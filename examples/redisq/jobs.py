@@ -1,0 +1,28 @@
+"""What producer and worker both know: the server, the queue, and the tasks."""
+
+import os
+
+from redis.asyncio import Redis
+from redisq import PermanentError, Queue, RunningJob, Tasks
+
+tasks = Tasks()
+
+
+@tasks.task("greet")
+async def greet(job: RunningJob) -> str:
+    """Greet somebody; the result is kept with the job."""
+    name = job.payload["name"]
+    if name == "nobody":
+        raise PermanentError("there is nobody to greet")
+    print(f"Hello {name}", flush=True)
+    return f"greeted {name} at attempt {job.attempt}"
+
+
+def connect(block_s: float = 0) -> Redis:
+    """Return a client of the server that REDIS_URL names, for commands that block so long."""
+    return Redis.from_url(os.environ["REDIS_URL"], socket_timeout=block_s + 5)
+
+
+def queue_of(client: Redis) -> Queue:
+    """Return the queue of this example."""
+    return Queue(client, "greetings")
