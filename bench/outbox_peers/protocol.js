@@ -38,12 +38,14 @@ export const single = async (count, enqueue) => {
 /** @param {Wanted} wanted @param {(number: number) => Promise<unknown>} enqueue */
 export const trickle = async ({ count, rate }, enqueue) => {
   const at = [];
+  const begun = [];
   const began = now();
   for (let number = 0; number < count; number++) {
     const pause = began + number / rate - now();
     if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause * 1000));
+    begun.push(now());
     await enqueue(number);
     at.push(now());
   }
-  await say({ at });
+  await say({ at, begun });
 };

@@ -9,8 +9,8 @@ and does one act:
     setup     makes its schema
     fill      enqueues jobs 0 … count - 1 in as large steps as it can; prints {"seconds": …}
     single    enqueues `count` jobs one by one, each in a transaction of its own; the same
-    trickle   enqueues `count` jobs, `rate` a second, one by one; prints {"at": [second, …]}: when
-              each had been committed
+    trickle   enqueues `count` jobs, `rate` a second, one by one; prints {"at": [second, …],
+              "begun": [second, …]}: when each had been committed, and when its enqueueing began
     work      prints "ready" when it could take a job, waits for a line on stdin, works until stdin
               closes, and then prints {"seen": [[number, second], …]}: which jobs its handler was
               given and when
@@ -78,10 +78,11 @@ async def single(count: int, enqueue: Callable[[int], Awaitable[object]]) -> Non
 
 async def trickle(count: int, rate: float, enqueue: Callable[[int], Awaitable[object]]) -> None:
     """The act of that name."""
-    at = []
+    at, begun = [], []
     began = CLOCK()
     for number in range(count):
         await asyncio.sleep(max(0.0, began + number / rate - CLOCK()))
+        begun.append(CLOCK())
         await enqueue(number)
         at.append(CLOCK())
-    say(at=at)
+    say(at=at, begun=begun)
