@@ -38,7 +38,7 @@ T = TypeVar("T")
 EXAMPLES = int(os.environ.get("REDISQ_MODEL_EXAMPLES", "30"))
 KINDS: tuple[Kind, ...] = ("done", "retry", "dead", "release", "snooze", "cancelled")
 OPERATIONS: tuple[Operation, ...] = ("retry", "promote", "cancel", "delete")
-IDS = st.sampled_from([f"j{n}" for n in range(6)])
+IDS = st.sampled_from([f"j{n}" for n in range(4)])
 WORKERS = st.integers(0, 2)
 
 
@@ -113,13 +113,19 @@ class Histories(RuleBasedStateMachine):
     def turn(self, who: int, want: int, ends: list[tuple[int, Kind, int]], *, heard: bool) -> None:
         """A worker settles some of what it believes to hold, and claims."""
         worker = self.workers[who]
-        if worker.unheard is not None:
-            return
         outcomes = []
         for number, kind, delay in ends:
-            if worker.held:
+            if worker.held and worker.unheard is None:
                 claim = worker.held.pop(number % len(worker.held))
                 outcomes.append(ended(claim, kind, delay * 1000))
+        self.take_turn(worker, outcomes, want, heard=heard)
+
+    def take_turn(
+        self, worker: WorkerModel, outcomes: list[Outcome], want: int, *, heard: bool
+    ) -> None:
+        """Send a turn, unless an answer is still awaited, and check what comes back."""
+        if worker.unheard is not None:
+            return
         answer = self.run(worker.hand.turn(*outcomes, want=want, lease_ms=LEASE_S * 1000))
         worker.verdicts = [self.model.settle(outcome) for outcome in outcomes]
         assert answer.verdicts == worker.verdicts
@@ -138,6 +144,15 @@ class Histories(RuleBasedStateMachine):
             worker.held += answer.claims
         else:
             worker.unheard, worker.want = outcomes, want
+
+    @rule(who=WORKERS, other=WORKERS)
+    def overtake(self, who: int, other: int) -> None:
+        """A worker freezes with whatever it holds, and another one takes that over."""
+        self.take_turn(self.workers[who], [], 2, heard=True)
+        self.elapse(3)
+        self.take_turn(self.workers[other], [], 0, heard=True)
+        self.elapse(2)
+        self.take_turn(self.workers[other], [], 3, heard=True)
 
     async def stretch(self, job: JobModel) -> None:
         """Make the second or two after a loss as long as the other spans are."""
