@@ -40,9 +40,10 @@ class OutOfMemoryError(QueueError):
 
 
 class NotConfirmedError(QueueError):
-    """The jobs were taken, but too few replicas said in time that they have them.
+    """The jobs of `ids` were taken, but too few replicas said in time that they have them.
 
-    A failover now may lose them. Enqueueing again with the same `ids` is safe.
+    A failover now may lose them. What came before them in the same call is confirmed, what came
+    after them was not sent. Enqueueing all of it again with the same ids is safe.
     """
 
     def __init__(self, ids: Sequence[str], confirmed: int, wanted: int) -> None:

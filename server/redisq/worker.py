@@ -227,7 +227,9 @@ class Worker:
                 told = await self._waiting.blpop([wake], timeout=self.options.poll_s)
                 if told and not self._room.is_set():
                     await self._client.rpush(wake, 1)
-            except (RedisError, OSError):
+            except (RedisError, OSError) as error:
+                if not is_passing(error):
+                    raise
                 # The turn tells about a server that is away.
                 await asyncio.sleep(min(self.options.poll_s, 0.5))
                 continue

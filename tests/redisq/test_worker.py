@@ -155,11 +155,11 @@ async def test_connections_that_are_cut_are_made_again(
             await all_done(queue, count)
 
 
-@pytest.mark.parametrize("broken", ["workers", "ready"])
+@pytest.mark.parametrize("broken", ["workers", "ready", "wake"])
 async def test_a_worker_that_cannot_go_on_ends_with_the_reason(
     client: Redis, redis_server: Server, tasks: Tasks, broken: str
 ) -> None:
-    """Whether it is the heartbeat or the turn: it does not stay as if it worked."""
+    """Heartbeat, turn or wait: it does not stay as if it worked."""
     queue = Queue(client, "broken")
     await client.set(f"{queue.base}:{broken}", "not what it should be")
     worker = make_worker(redis_server, queue, tasks)
