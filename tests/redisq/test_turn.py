@@ -381,3 +381,16 @@ async def test_an_id_whose_hash_is_gone_stops_nothing(
     assert [claim.id for claim in (await worker.turn()).claims] == ["x"]
     assert await places(queue) == {"active": ["x"]}
     assert await queue.client.hget(f"{queue.base}:meta", "total_dropped") == b"1"
+
+
+async def test_a_late_outcome_leaves_the_later_run_alone(queue: Queue, worker: Hand) -> None:
+    """Though it is the same worker that holds the job again."""
+    await queue.enqueue("a", id="x")
+    first = await worker.claim()
+    await elapse(queue, 31_000)
+    await worker.turn(want=0)
+    await elapse(queue, 2000)
+    second = await worker.claim()
+    assert (await worker.turn(ended(first))).verdicts == ["late"]
+    assert await queue.client.smembers(f"{queue.base}:held:{worker.name}") == {b"x"}
+    assert (await worker.turn(ended(second))).verdicts == ["ok"]

@@ -41,6 +41,7 @@ local added = #order
 if added > 0 and waiting + added > most then return { 'full', waiting } end
 
 local due_now = false
+local waits = { ready = {}, scheduled = {} }
 for nth, at in ipairs(order) do
   local id, delay = ARGV[at + 1], tonumber(ARGV[at + 4])
   -- A microsecond apart, and a job takes longer than that to write: so the next call's come after.
@@ -50,16 +51,20 @@ for nth, at in ipairs(order) do
   redis.call('HSET', job_key(id), 'task', ARGV[at + 2], 'payload', ARGV[at + 3], 'state', state,
     'priority', priority, 'max_attempts', ARGV[at + 7], 'timeout_ms', ARGV[at + 8],
     'keep_ms', ARGV[at + 9], 'unique', unique, 'attempts', 0, 'lost', 0, 'token', 0,
-    'queued_ms', now, 'due_ms', due)
-  if state == 'ready' then
-    due_now = true
-    redis.call('ZADD', place('ready'), ready_score(due, priority, boost), id)
-  else
-    redis.call('ZADD', place('scheduled'), due, id)
-    -- A worker that sleeps must learn that something falls due before it would have looked.
-    if redis.call('ZRANGE', place('scheduled'), 0, 0)[1] == id then due_now = true end
-  end
+    'queued_ms', now, 'due_ms', due, 'size', #ARGV[at + 3])
+  local set = waits[state]
+  set[#set + 1] = state == 'ready' and ready_score(due, priority, boost) or due
+  set[#set + 1] = id
   if unique ~= '' then redis.call('SET', base .. ':unique:' .. unique, id) end
+end
+if #waits.ready > 0 then
+  redis.call('ZADD', place('ready'), unpack(waits.ready))
+  due_now = true
+end
+if #waits.scheduled > 0 then
+  redis.call('ZADD', place('scheduled'), unpack(waits.scheduled))
+  -- A worker that sleeps must learn that something falls due before it would have looked.
+  if fresh[redis.call('ZRANGE', place('scheduled'), 0, 0)[1]] then due_now = true end
 end
 if added > 0 then redis.call('HINCRBY', meta, 'total_enqueued', added) end
 if due_now then wake() end

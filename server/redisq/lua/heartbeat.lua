@@ -50,7 +50,7 @@ if tonumber(redis.call('HGET', worker_key, 'seq')) == seq then
   end
 end
 
-write_counts()
+write_down()
 for at = 6, 5 + tasks do redis.call('HSET', base .. ':known', ARGV[at], now) end
 redis.call('HSET', worker_key, 'about', about, 'beat_ms', now)
 redis.call('PEXPIRE', worker_key, math.max(lease * 4, 60000))

@@ -26,8 +26,7 @@ local function operate(id)
       redis.call('SET', key, id)
     end
     if state == 'done' then
-      local bytes = tonumber(redis.call('HGET', job_key(id), 'bytes')) or 0
-      redis.call('HINCRBY', meta, 'done_bytes', -bytes)
+      keep_bytes(-(tonumber(redis.call('HGET', job_key(id), 'bytes')) or 0))
     end
     redis.call('ZREM', place(state), id)
     redis.call('HSET', job_key(id), 'attempts', 0, 'lost', 0)
@@ -50,7 +49,7 @@ local function operate(id)
     put_dead(id, 'cancelled', 'cancelled before it ran', unique)
   elseif what == 'delete' then
     if state == 'active' then return state end
-    forget(state, id)
+    forget(state, { id })
     return 'ok'
   end
   tell(id, what, '')
@@ -62,6 +61,6 @@ local before = redis.call('GET', call)
 if before then return cmsgpack.unpack(before) end
 local answers = {}
 for at = 3, #ARGV do answers[at - 2] = operate(ARGV[at]) end
-write_counts()
+write_down()
 redis.call('SET', call, cmsgpack.pack(answers), 'PX', 120000)
 return answers

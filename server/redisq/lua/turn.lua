@@ -26,24 +26,17 @@ local BOUND = 100
 local TAKEN = { 'token', 'task', 'payload', 'attempts', 'lost', 'timeout_ms', 'queued_ms',
   'due_ms', 'max_attempts' }
 
--- The earliest of what is scheduled and of the leases.
-local function next_due()
-  local soonest = -1
-  for _, state in ipairs({ 'scheduled', 'active' }) do
-    local first = redis.call('ZRANGE', place(state), 0, 0, 'WITHSCORES')
-    if first[2] then
-      local left = math.max(0, tonumber(first[2]) - now)
-      if soonest < 0 or left < soonest then soonest = left end
-    end
-  end
-  return soonest
+-- The first score in a place; without end if nothing is there.
+local function first(state)
+  return tonumber(redis.call('ZRANGE', place(state), 0, 0, 'WITHSCORES')[2]) or math.huge
 end
 
-local before = redis.call('HMGET', worker_key, 'seq', 'reply')
-local last = tonumber(before[1])
+local function until_then(at) return at == math.huge and -1 or math.max(0, at - now) end
+
+local last = tonumber(redis.call('HGET', worker_key, 'seq'))
 if last and seq < last then return { 'stale' } end
 if last and seq == last then
-  local reply = cmsgpack.unpack(before[2])
+  local reply = cmsgpack.unpack(redis.call('HGET', worker_key, 'reply'))
   local jobs = {}
   for _, claim in ipairs(reply.claims) do
     local job = redis.call('HMGET', job_key(claim[1]), unpack(TAKEN))
@@ -52,21 +45,25 @@ if last and seq == last then
       jobs[#jobs + 1] = { claim[1], unpack(job) }
     end
   end
-  return { now, reply.verdicts, jobs, next_due(), reply.paused }
+  local due = until_then(math.min(first('active'), first('scheduled')))
+  return { now, reply.verdicts, jobs, due, reply.paused }
 end
 
 -- Settle.
-local stored = 0
+local inactive, done, stored = {}, {}, 0
 local function settle(id, token, kind, delay, text)
   local job = redis.call('HMGET', job_key(id), 'token', 'state', 'attempts', 'max_attempts',
-    'priority', 'unique', 'keep_ms', 'claimed_ms', 'due_ms', 'payload', 'cancel')
+    'priority', 'unique', 'keep_ms', 'claimed_ms', 'due_ms', 'size', 'cancel')
   local state = job[2]
   if not state or tonumber(job[1]) ~= token then return 'late' end
-  if state ~= 'active' then
+  if state == 'active' then
+    inactive[#inactive + 1] = id
+  elseif kind == 'done' and (state == 'ready' or state == 'scheduled') then
     -- The lease ran out, but nobody has claimed the job since: what was done is done.
-    if kind ~= 'done' or (state ~= 'ready' and state ~= 'scheduled') then return 'late' end
+    redis.call('ZREM', place(state), id)
+  else
+    return 'late'
   end
-  redis.call('ZREM', place(state), id)
   if kind == 'done' then
     local keep = tonumber(job[7]) or limits.keep_ms.done
     local ran = now - tonumber(job[8])
@@ -76,8 +73,9 @@ local function settle(id, token, kind, delay, text)
     if keep <= 0 then
       redis.call('DEL', job_key(id), base .. ':log:' .. id, base .. ':once:' .. id)
     else
-      local bytes = #job[10] + #text
-      redis.call('ZADD', place('done'), now + keep, id)
+      local bytes = tonumber(job[10]) + #text
+      done[#done + 1] = now + keep
+      done[#done + 1] = id
       redis.call('HSET', job_key(id), 'state', 'done', 'result', text, 'ended_ms', now,
         'bytes', bytes)
       stored = stored + bytes
@@ -114,54 +112,70 @@ for i = 1, settled do
   local at = 7 + (i - 1) * 5
   local id = ARGV[at + 1]
   verdicts[i] = settle(id, tonumber(ARGV[at + 2]), ARGV[at + 3], tonumber(ARGV[at + 4]), ARGV[at + 5])
-  gone[i] = id
-  if verdicts[i] == 'late' then
+  if verdicts[i] == 'ok' then
+    gone[#gone + 1] = id
+  else
     count('late')
-    if redis.call('EXISTS', job_key(id)) == 1 then tell(id, 'late', worker) end
+    -- It may be held in a later run; without a hash there is none.
+    if redis.call('EXISTS', job_key(id)) == 1 then tell(id, 'late', worker) else gone[#gone + 1] = id end
   end
 end
-if settled > 0 then
-  redis.call('SREM', held, unpack(gone))
-  if stored > 0 then redis.call('HINCRBY', meta, 'done_bytes', stored) end
+if #gone > 0 then redis.call('SREM', held, unpack(gone)) end
+if #inactive > 0 then redis.call('ZREM', place('active'), unpack(inactive)) end
+if #done > 0 then
+  redis.call('ZADD', place('done'), unpack(done))
+  keep_bytes(stored)
 end
-trim('done', BOUND)
-trim('dead', BOUND)
+
+-- What is older than the queue keeps is looked for now and then, and by those who have nothing else
+-- to do.
+local aged = settled == 0 or now - (saved.trimmed_ms or 0) >= 1000
+local more = false
+if aged or #done > 0 then more = trim('done', BOUND, aged) end
+if aged or died then more = trim('dead', BOUND, aged) or more end
+if aged and settled > 0 and not more then mark('trimmed_ms', now) end
 
 -- Bring back what was lost, and what is due.
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', place('active'), '-inf', now, 'LIMIT', 0, BOUND)) do
-  local job = redis.call('HMGET', job_key(id), 'lost', 'unique', 'worker', 'cancel')
-  if job[3] then
-    redis.call('ZREM', place('active'), id)
-    redis.call('SREM', base .. ':held:' .. job[3], id)
-    put_lost(id, tonumber(job[1]), job[2], job[4])
-  else
-    drop(id, 'active')
+local lease_ends = first('active')
+if lease_ends <= now then
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', place('active'), '-inf', now, 'LIMIT', 0, BOUND)) do
+    local job = redis.call('HMGET', job_key(id), 'lost', 'unique', 'worker', 'cancel')
+    if job[3] then
+      redis.call('ZREM', place('active'), id)
+      redis.call('SREM', base .. ':held:' .. job[3], id)
+      put_lost(id, tonumber(job[1]), job[2], job[4])
+    else
+      drop(id, 'active')
+    end
   end
+  lease_ends = first('active')
 end
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', place('scheduled'), '-inf', now, 'LIMIT', 0, BOUND)) do
-  local job = redis.call('HMGET', job_key(id), 'priority', 'due_ms')
-  if job[1] then
-    redis.call('ZREM', place('scheduled'), id)
-    put_ready(id, tonumber(job[1]), tonumber(job[2]))
-  else
-    drop(id, 'scheduled')
+local falls_due = first('scheduled')
+if falls_due <= now then
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', place('scheduled'), '-inf', now, 'LIMIT', 0, BOUND)) do
+    local job = redis.call('HMGET', job_key(id), 'priority', 'due_ms')
+    if job[1] then
+      redis.call('ZREM', place('scheduled'), id)
+      put_ready(id, tonumber(job[1]), tonumber(job[2]))
+    else
+      drop(id, 'scheduled')
+    end
   end
+  falls_due = first('scheduled')
 end
 
 -- Claim. `room` is what the queue allows; this worker takes no more than it wants.
-local rules = redis.call('HMGET', meta, 'paused', 'concurrency', 'rate_count', 'rate_ms', 'tat',
-  'token')
-local paused = rules[1] and 1 or 0
+local paused = saved.paused and 1 or 0
 local room = paused == 1 and 0 or math.huge
-if rules[2] then
-  room = math.min(room, tonumber(rules[2]) - redis.call('ZCARD', place('active')))
+if saved.concurrency then
+  room = math.min(room, saved.concurrency - redis.call('ZCARD', place('active')))
 end
 -- A leaky bucket in one number: the time at which it would be empty.
-local interval, tat, rate_ms
-if rules[3] then
-  rate_ms = tonumber(rules[4])
-  interval = rate_ms / tonumber(rules[3])
-  tat = math.max(tonumber(rules[5]) or 0, now)
+local interval, tat
+local rate_ms = saved.rate_ms
+if saved.rate_count then
+  interval = rate_ms / saved.rate_count
+  tat = math.max(saved.tat or 0, now)
   room = math.min(room, math.floor((now + rate_ms - tat) / interval + 0.001))
 end
 
@@ -175,6 +189,7 @@ local function put_unknown(id, task)
     put_dead(id, 'no-handler', 'no worker knows a task ' .. task, job[2])
   else
     put_scheduled(id, now + 1000)
+    falls_due = math.min(falls_due, now + 1000)
     -- One that knows it may sleep, and does not know when to look.
     wake()
   end
@@ -183,11 +198,12 @@ end
 local jobs, claims, leases, ids = {}, {}, {}, {}
 local most = math.min(want, room)
 -- The clock in it keeps a token from being given twice where a failover forgot the last ones.
-local token = math.max(tonumber(rules[6]) or 0, micros)
-local looked = 0
+local token = math.max(saved.token or 0, micros)
+local looked, emptied = 0, false
 while #ids < most and looked < BOUND do
-  local popped = redis.call('ZPOPMIN', place('ready'), math.min(most - #ids, BOUND - looked))
-  if #popped == 0 then break end
+  local asked = math.min(most - #ids, BOUND - looked)
+  local popped = redis.call('ZPOPMIN', place('ready'), asked)
+  emptied = #popped < 2 * asked
   for i = 1, #popped, 2 do
     local id = popped[i]
     local job = redis.call('HMGET', job_key(id), unpack(TAKEN))
@@ -209,19 +225,21 @@ while #ids < most and looked < BOUND do
       put_unknown(id, job[2])
     end
   end
+  if emptied then break end
 end
 if #ids > 0 then
   redis.call('ZADD', place('active'), unpack(leases))
   redis.call('SADD', held, unpack(ids))
-  redis.call('HSET', meta, 'token', token)
+  lease_ends = math.min(lease_ends, now + lease)
+  mark('token', token)
   if interval then
     tat = tat + #ids * interval
-    redis.call('HSET', meta, 'tat', tat)
+    mark('tat', tat)
   end
 end
 
-local due = next_due()
-if redis.call('ZCARD', place('ready')) > 0 then
+local due = until_then(math.min(lease_ends, falls_due))
+if not emptied and redis.call('ZCARD', place('ready')) > 0 then
   if #ids < want and looked >= BOUND then
     -- Others' jobs were in the way, and there is more behind them.
     due = 0
@@ -234,8 +252,9 @@ if redis.call('ZCARD', place('ready')) > 0 then
   end
 end
 
-write_counts()
+write_down()
 redis.call('HSET', worker_key, 'seq', seq,
   'reply', cmsgpack.pack({ verdicts = verdicts, claims = claims, paused = paused }))
-redis.call('PEXPIRE', worker_key, math.max(lease * 4, 60000))
+-- Then its heartbeats prolong it.
+if not last then redis.call('PEXPIRE', worker_key, math.max(lease * 4, 60000)) end
 return { now, verdicts, jobs, due, paused }

@@ -51,7 +51,7 @@ def weaken() -> None:
     """Let whoever says that it is done have done it, as most queues do."""
     turn = script("turn")
     weak = turn.text.replace(FENCE, "if not state then return 'late' end")
-    weak = weak.replace("if kind ~= 'done' or", "if")
+    weak = weak.replace("elseif kind == 'done' and (", "elseif (")
     if weak == turn.text:
         raise RuntimeError("the fence is not where it was")
     turn.text, turn.sha = weak, hashlib.sha1(weak.encode(), usedforsecurity=False).hexdigest()

@@ -1,28 +1,62 @@
 -- How a job that has left its place comes to rest: waiting again, done, or dead.
--- Needs shared/queue.lua. `limits` is read from the queue's meta hash once a script.
-local limits = {}
+-- Needs shared/queue.lua. The queue's meta hash is read once a script, here, and written once, by
+-- write_down: so whoever includes this calls that at its end, and changes meta by `mark` alone.
+local saved = {}
 do
-  local given = redis.call('HMGET', meta, 'boost_ms', 'keep_done_ms', 'keep_dead_ms',
-    'keep_done', 'keep_dead', 'keep_bytes', 'max_lost')
-  limits.boost = tonumber(given[1]) or 60000
-  limits.keep_ms = { done = tonumber(given[2]) or 86400000, dead = tonumber(given[3]) or 7776000000 }
-  limits.keep = { done = tonumber(given[4]) or 10000, dead = tonumber(given[5]) or 100000 }
-  limits.bytes = tonumber(given[6]) or 268435456
-  limits.max_lost = tonumber(given[7]) or 3
+  local names = { 'boost_ms', 'keep_done_ms', 'keep_dead_ms', 'keep_done', 'keep_dead', 'keep_bytes',
+    'max_lost', 'paused', 'concurrency', 'rate_count', 'rate_ms', 'tat', 'token', 'done_bytes',
+    'trimmed_ms', 'total_done', 'total_failed', 'total_late', 'total_lost', 'total_dead',
+    'total_dropped' }
+  local values = redis.call('HMGET', meta, unpack(names))
+  for i, name in ipairs(names) do saved[name] = tonumber(values[i]) end
+end
+local limits = {
+  boost = saved.boost_ms or 60000,
+  keep_ms = { done = saved.keep_done_ms or 86400000, dead = saved.keep_dead_ms or 7776000000 },
+  keep = { done = saved.keep_done or 10000, dead = saved.keep_dead or 100000 },
+  bytes = saved.keep_bytes or 268435456,
+  max_lost = saved.max_lost or 3,
+}
+
+local marked = {}
+local function mark(name, value)
+  saved[name] = value
+  marked[name] = value
 end
 
--- What a turn adds to the queue's counters, written once at its end.
+local function keep_bytes(more) mark('done_bytes', (saved.done_bytes or 0) + more) end
+
+-- What a script adds to the queue's counters.
 local counted = {}
 local function count(name, by) counted[name] = (counted[name] or 0) + (by or 1) end
 
-local function write_counts()
-  local minute = base .. ':minute:' .. math.floor(now / 60000)
-  local fresh = next(counted) ~= nil
+local function write_down()
+  local names, fields = {}, {}
   for name, by in pairs(counted) do
-    redis.call('HINCRBY', minute, name, by)
-    if string.sub(name, 1, 1) ~= '~' then redis.call('HINCRBY', meta, 'total_' .. name, by) end
+    names[#names + 1] = name
+    if string.sub(name, 1, 1) ~= '~' then
+      local total = 'total_' .. name
+      mark(total, (saved[total] or 0) + by)
+    end
   end
-  if fresh then redis.call('EXPIRE', minute, 172800) end
+  if #names > 0 then
+    local minute = base .. ':minute:' .. math.floor(now / 60000)
+    local before = redis.call('HMGET', minute, unpack(names))
+    local fresh = true
+    for i, name in ipairs(names) do
+      if before[i] then fresh = false end
+      fields[#fields + 1] = name
+      fields[#fields + 1] = (tonumber(before[i]) or 0) + counted[name]
+    end
+    redis.call('HSET', minute, unpack(fields))
+    if fresh then redis.call('EXPIRE', minute, 172800) end
+  end
+  fields = {}
+  for name, value in pairs(marked) do
+    fields[#fields + 1] = name
+    fields[#fields + 1] = value
+  end
+  if #fields > 0 then redis.call('HSET', meta, unpack(fields)) end
 end
 
 -- Power of two below a span, for a histogram of waits and runs: ~w4 counts 8 to 15 ms.
@@ -42,12 +76,20 @@ local function free_unique(id, unique)
   end
 end
 
-local function forget(state, id)
-  local job = redis.call('HMGET', job_key(id), 'bytes', 'unique')
-  redis.call('ZREM', place(state), id)
-  redis.call('DEL', job_key(id), base .. ':log:' .. id, base .. ':once:' .. id)
-  if state == 'done' then redis.call('HINCRBY', meta, 'done_bytes', -(tonumber(job[1]) or 0)) end
-  free_unique(id, job[2])
+local function forget(state, ids)
+  if #ids == 0 then return end
+  local keys, bytes = {}, 0
+  for _, id in ipairs(ids) do
+    local job = redis.call('HMGET', job_key(id), 'bytes', 'unique')
+    bytes = bytes + (tonumber(job[1]) or 0)
+    free_unique(id, job[2])
+    keys[#keys + 1] = job_key(id)
+    keys[#keys + 1] = base .. ':log:' .. id
+    keys[#keys + 1] = base .. ':once:' .. id
+  end
+  redis.call('ZREM', place(state), unpack(ids))
+  redis.call('DEL', unpack(keys))
+  if state == 'done' then keep_bytes(-bytes) end
 end
 
 -- Notes something that is not the usual course, so that a job's story can be told.
@@ -67,7 +109,9 @@ local function put_scheduled(id, due)
   redis.call('HSET', job_key(id), 'state', 'scheduled', 'due_ms', due)
 end
 
+local died = false
 local function put_dead(id, reason, message, unique)
+  died = true
   redis.call('ZADD', place('dead'), now + limits.keep_ms.dead, id)
   redis.call('HSET', job_key(id), 'state', 'dead', 'reason', reason, 'error', message,
     'ended_ms', now)
@@ -101,25 +145,29 @@ local function drop(id, state)
   count('dropped')
 end
 
--- Forgets what is older, more, or larger than the queue keeps, up to a bound.
-local function trim(state, most)
-  local set = place(state)
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, most)) do
-    forget(state, id)
+-- Forgets what is more or larger than the queue keeps, and what is older if `aged`, up to a bound.
+-- Tells whether there may be more of it.
+local function trim(state, most, aged)
+  local set, more = place(state), false
+  if aged then
+    local old = redis.call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, most)
+    forget(state, old)
+    more = #old == most
   end
   local over = redis.call('ZCARD', set) - limits.keep[state]
   if over > 0 then
-    for _, id in ipairs(redis.call('ZRANGE', set, 0, math.min(over, most) - 1)) do
-      forget(state, id)
-      if state == 'dead' then redis.call('HINCRBY', meta, 'dead_dropped', 1) end
-    end
+    local first = redis.call('ZRANGE', set, 0, math.min(over, most) - 1)
+    forget(state, first)
+    if state == 'dead' then redis.call('HINCRBY', meta, 'dead_dropped', #first) end
+    more = more or over > most
   end
   if state == 'done' then
     for _ = 1, most do
-      if tonumber(redis.call('HGET', meta, 'done_bytes') or 0) <= limits.bytes then break end
-      local oldest = redis.call('ZRANGE', set, 0, 0)[1]
-      if not oldest then break end
+      if (saved.done_bytes or 0) <= limits.bytes then break end
+      local oldest = redis.call('ZRANGE', set, 0, 0)
+      if #oldest == 0 then break end
       forget(state, oldest)
     end
   end
+  return more
 end
