@@ -20,13 +20,14 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
     run_state_machine_as_test,
 )
 
-from server.redisq import Queue
+from server.redisq import NewJob, Queue
 from server.redisq.model import Claim, Kind, Outcome
 from server.redisq.queue import Operation
 from tests.redisq.conftest import client_of
@@ -39,7 +40,17 @@ EXAMPLES = int(os.environ.get("REDISQ_MODEL_EXAMPLES", "30"))
 KINDS: tuple[Kind, ...] = ("done", "retry", "dead", "release", "snooze", "cancelled")
 OPERATIONS: tuple[Operation, ...] = ("retry", "promote", "cancel", "delete")
 IDS = st.sampled_from([f"j{n}" for n in range(4)])
-WORKERS = st.integers(0, 2)
+WORKERS = st.integers(0, 1)
+NEW = st.fixed_dictionaries(
+    {
+        "id": IDS,
+        "delay_s": st.sampled_from([0, 0, 0, 15, 35]),
+        "priority": st.integers(-1, 1),
+        "max_attempts": st.integers(1, 3),
+        "unique": st.sampled_from([None, None, None, "k", "l"]),
+    }
+)
+New = dict[str, Any]
 
 
 @dataclass
@@ -60,7 +71,7 @@ class WorkerModel:
 
 
 class Histories(RuleBasedStateMachine):
-    """The queue, three workers, and the model."""
+    """The queue, two workers, and the model."""
 
     server: Server
 
@@ -71,7 +82,7 @@ class Histories(RuleBasedStateMachine):
         self.run(self.queue.client.flushall())
         self.model = QueueModel()
         self.names = 0
-        self.workers = [self.hire() for _ in range(3)]
+        self.workers = [self.hire() for _ in range(2)]
 
     def run(self, doing: Coroutine[Any, Any, T]) -> T:
         """Do that on the machine's own loop."""
@@ -87,25 +98,33 @@ class Histories(RuleBasedStateMachine):
         self.run(self.queue.client.aclose())
         self.loop.close()
 
-    @rule(
-        id_=IDS,
-        delay=st.sampled_from([0, 0, 15, 35]),
-        priority=st.integers(-1, 1),
-        most=st.integers(1, 3),
-        unique=st.sampled_from([None, None, "k", "l"]),
-    )
-    def enqueue(self, id_: str, delay: int, priority: int, most: int, unique: str | None) -> None:
-        """A producer enqueues a job, or one that is there."""
-        how = {"priority": priority, "max_attempts": most, "unique": unique}
-        got = self.run(self.queue.enqueue("a", id=id_, delay_s=delay, **how))
-        state, due = "scheduled" if delay else "ready", self.model.now + delay
-        assert got == self.model.enqueue(JobModel(id_, priority, most, unique, state, due))
+    @initialize(jobs=st.lists(NEW, min_size=4, max_size=6))
+    def begin(self, jobs: list[New]) -> None:
+        """There is something to do."""
+        self.enqueue(jobs)
+
+    @rule(jobs=st.lists(NEW, min_size=1, max_size=4))
+    def enqueue(self, jobs: list[New]) -> None:
+        """A producer enqueues jobs, some of which are there."""
+        got = self.run(self.queue.enqueue_many([NewJob(task="a", **job) for job in jobs]))
+        for id_, job in zip(got, jobs, strict=True):
+            delay = job["delay_s"]
+            made = JobModel(
+                job["id"],
+                job["priority"],
+                job["max_attempts"],
+                job["unique"],
+                "scheduled" if delay else "ready",
+                self.model.now + delay,
+            )
+            assert id_ == self.model.enqueue(made)
 
     @rule(
         who=WORKERS,
-        want=st.integers(0, 3),
+        want=st.sampled_from([2, 1, 3, 0]),
         ends=st.lists(
             st.tuples(st.integers(0, 5), st.sampled_from(KINDS), st.sampled_from([15, 35])),
+            min_size=1,
             max_size=3,
         ),
         heard=st.sampled_from([True, True, True, False]),
@@ -145,6 +164,18 @@ class Histories(RuleBasedStateMachine):
         else:
             worker.unheard, worker.want = outcomes, want
 
+    @rule(who=WORKERS, kinds=st.lists(st.sampled_from(KINDS), min_size=3, max_size=3))
+    def serve(self, who: int, kinds: list[Kind]) -> None:
+        """A worker claims, and then settles all that it believes to hold."""
+        worker = self.workers[who]
+        self.take_turn(worker, [], 2, heard=True)
+        if worker.unheard is None:
+            held, worker.held = worker.held[:3], worker.held[3:]
+            outcomes = [
+                ended(claim, kind, 15_000) for claim, kind in zip(held, kinds, strict=False)
+            ]
+            self.take_turn(worker, outcomes, 1, heard=True)
+
     @rule(who=WORKERS, other=WORKERS)
     def overtake(self, who: int, other: int) -> None:
         """A worker freezes with whatever it holds, and another one takes that over."""
@@ -161,6 +192,7 @@ class Histories(RuleBasedStateMachine):
         due = await self.queue.client.zincrby(f"{base}:scheduled", by, job.id)
         await self.queue.client.hset(f"{base}:job:{job.id}", "due_ms", f"{due:.17g}")
 
+    @precondition(lambda self: any(worker.unheard is not None for worker in self.workers))
     @rule(who=WORKERS)
     def send_again(self, who: int) -> None:
         """A worker that heard no answer sends the same turn."""
@@ -179,6 +211,7 @@ class Histories(RuleBasedStateMachine):
         worker.held += answer.claims
         worker.unheard = None
 
+    @precondition(lambda self: any(worker.hand.seq > 1 for worker in self.workers))
     @rule(who=WORKERS, back=st.integers(1, 3))
     def echo(self, who: int, back: int) -> None:
         """A turn of long ago arrives again."""
@@ -217,11 +250,13 @@ class Histories(RuleBasedStateMachine):
         if obeys:
             worker.held = [claim for claim in worker.held if claim.token not in beat.lost]
 
+    @precondition(lambda self: self.names < 6)
     @rule(who=WORKERS)
     def vanish(self, who: int) -> None:
         """A worker is gone with all that it holds; another one starts."""
         self.workers[who] = self.hire()
 
+    @precondition(lambda self: any(worker.held for worker in self.workers))
     @rule(who=WORKERS, number=st.integers(0, 5), effect=st.sampled_from(["mail", "call"]))
     def once(self, who: int, number: int, effect: str) -> None:
         """A running job, or what believes to be one, asks for an effect."""
@@ -249,30 +284,17 @@ class Histories(RuleBasedStateMachine):
         answer = self.run(self.queue.operate(what, [id_]))
         assert answer == {id_: self.model.operate(what, id_)}
 
-    @rule(limit=st.sampled_from([None, 1, 2]))
-    def limit(self, limit: int | None) -> None:
-        """An operator changes how many may run."""
-        self.run(self.queue.configure({"concurrency": limit}))
-        self.model.concurrency = limit
-
-    @precondition(lambda self: not self.model.paused)
-    @rule()
-    def pause(self) -> None:
-        """An operator pauses the queue."""
-        self.run(self.queue.pause())
-        self.model.paused = True
-
-    @precondition(lambda self: self.model.paused)
-    @rule()
-    def resume(self) -> None:
-        """And lets it go on."""
-        self.run(self.queue.resume())
-        self.model.paused = False
-
-    @rule()
-    def forget_scripts(self) -> None:
-        """The server forgets the scripts."""
-        self.run(self.queue.client.script_flush())
+    @rule(what=st.sampled_from(["resume", "lift", "flush", "limit", "pause"]))
+    def administer(self, what: str) -> None:
+        """The queue is paused or limited for a while, or the server forgets the scripts."""
+        if what == "flush":
+            self.run(self.queue.client.script_flush())
+        elif what in {"limit", "lift"}:
+            self.model.concurrency = 1 if what == "limit" else None
+            self.run(self.queue.configure({"concurrency": self.model.concurrency}))
+        else:
+            self.model.paused = what == "pause"
+            self.run(self.queue.pause() if self.model.paused else self.queue.resume())
 
     @invariant()
     def sound(self) -> None:
@@ -313,7 +335,7 @@ def test_histories(redis_server: Server) -> None:
         OnThisServer,
         settings=settings(
             max_examples=EXAMPLES,
-            stateful_step_count=30,
+            stateful_step_count=40,
             deadline=None,
             phases=[Phase.explicit, Phase.generate, Phase.shrink],
             suppress_health_check=list(HealthCheck),
