@@ -36,6 +36,7 @@ from tests.redisq.model import LEASE_S, LOST_PAUSE_S, JobModel, QueueModel
 from tests.redisq.servers import Server
 
 T = TypeVar("T")
+LONG = "REDISQ_MODEL_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("REDISQ_MODEL_EXAMPLES", "30"))
 KINDS: tuple[Kind, ...] = ("done", "retry", "dead", "release", "snooze", "cancelled")
 OPERATIONS: tuple[Operation, ...] = ("retry", "promote", "cancel", "delete")
@@ -337,7 +338,8 @@ def test_histories(redis_server: Server) -> None:
             max_examples=EXAMPLES,
             stateful_step_count=40,
             deadline=None,
-            phases=[Phase.explicit, Phase.generate, Phase.shrink],
+            # The usual run must tell within its time; the long one seeks the shortest history.
+            phases=[Phase.generate, Phase.shrink] if LONG else [Phase.generate],
             suppress_health_check=list(HealthCheck),
             database=None,
         ),
