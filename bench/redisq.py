@@ -90,7 +90,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=10_000, help="jobs in a full queue")
     parser.add_argument("--pick-up", type=int, default=200, help="jobs at a low rate; 0: none")
     parser.add_argument("--single", type=int, default=500, help="jobs added one by one; 0: none")
-    parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 25, 32, 256])
+    parser.add_argument("--concurrency", type=int, nargs="*", default=[1, 25, 32, 256])
     parser.add_argument("--aof", choices=["both", "no", "yes"], default="both",
                         help=f"both: all in memory, and {AOF_AT} with the file too")  # fmt: skip
     parser.add_argument("--only", nargs="+", default=[], help="only subjects with such a name")
@@ -189,16 +189,24 @@ def _judge_drains(setting: Setting, rounds: Rounds) -> list[str]:
     return broken
 
 
-async def _pick_ups(server: Server, subjects: Iterable[Subject], jobs: int) -> list[str]:
-    """Prints them; returns the bounds that are broken."""
+async def _pick_ups(
+    server: Server, subjects: Sequence[Subject], jobs: int, rounds: int
+) -> list[str]:
+    """Prints them, over all rounds; returns the bounds that are broken."""
     await server.persist(aof=False)
+    spans: dict[str, list[float]] = {}
+    for number in range(rounds):
+        shift = number % len(subjects)
+        for subject in [*subjects[shift:], *subjects[:shift]]:
+            spans.setdefault(subject.name, []).extend(
+                await server.pick_up(subject, jobs=max(2, jobs // rounds), rate=PICK_UP_RATE)
+            )
     print(f"\n{f'enqueue to handler, {PICK_UP_RATE:g}/s':<32}{'p50 ms':>10}{'p95 ms':>10}")
     found: dict[str, tuple[float, float]] = {}
-    for subject in subjects:
-        spans = await server.pick_up(subject, jobs=jobs, rate=PICK_UP_RATE)
-        cuts = statistics.quantiles([1000 * span for span in spans], n=100)
-        found[subject.name] = cuts[49], cuts[94]
-        print(f"{subject.name:<32}{cuts[49]:>10.2f}{cuts[94]:>10.2f}", flush=True)
+    for name, seconds in spans.items():
+        cuts = statistics.quantiles([1000 * span for span in seconds], n=100)
+        found[name] = cuts[49], cuts[94]
+        print(f"{name:<32}{cuts[49]:>10.2f}{cuts[94]:>10.2f}", flush=True)
     peers = [found[peer.name] for peer in (*PYTHON_PEERS, NODE) if peer.name in found]
     if OURS.name not in found or not peers:
         return []
@@ -236,7 +244,7 @@ async def main(url: str, options: argparse.Namespace) -> int:
             _print_drains(setting, rounds)
             broken += _judge_drains(setting, rounds)
         if options.pick_up:
-            broken += await _pick_ups(server, subjects, options.pick_up)
+            broken += await _pick_ups(server, subjects, options.pick_up, options.rounds)
         if options.single:
             await _enqueues(server, subjects, options.single, options.jobs)
     for bound in broken:
