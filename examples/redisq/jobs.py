@@ -3,6 +3,8 @@
 import os
 
 from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from redisq import PermanentError, Queue, RunningJob, Tasks
 
 tasks = Tasks()
@@ -19,8 +21,12 @@ async def greet(job: RunningJob) -> str:
 
 
 def connect(block_s: float = 0) -> Redis:
-    """Return a client of the server that REDIS_URL names, for commands that block so long."""
-    return Redis.from_url(os.environ["REDIS_URL"], socket_timeout=block_s + 5)
+    """Return a client of the server that REDIS_URL names, for commands that block so long.
+
+    It sends nothing again by itself: a worker does that, with the patience that it needs.
+    """
+    retry = Retry(NoBackoff(), 0)
+    return Redis.from_url(os.environ["REDIS_URL"], socket_timeout=block_s + 5, retry=retry)
 
 
 def queue_of(client: Redis) -> Queue:
