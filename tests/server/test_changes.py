@@ -285,6 +285,55 @@ async def test_who_was_at_work_when_the_writing_began(connect, connection, rows)
     assert await read_changes(connection, cursor) is None
 
 
+async def _until_blocked(connection) -> None:
+    """Waits until somebody in this database waits for a lock."""
+    async with asyncio.timeout(60):
+        while True:
+            cursor = await connection.execute(
+                "select from pg_stat_activity where datname = current_database()"
+                " and wait_event_type = 'Lock'"
+            )
+            if cursor.rowcount:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_who_came_while_the_writing_began(connect, connection, rows):
+    """It saw that nothing is to be written; its number is above that of who said otherwise."""
+    await record_changes(connection, for_s=0)
+    async with connect() as other, connect() as recorder, connect() as late:
+        await other.execute("begin")
+        await other.execute("select from notifications.event_log for update")
+        recording = asyncio.create_task(record_changes(recorder, for_s=600))
+        await _until_blocked(connection)
+        await late.execute("begin")
+        await rows.add(late)
+        await other.execute("commit")
+        assert await recording is False
+        cursor = await cursor_now(connection)
+        assert await read_changes(connection, cursor) is not None
+        await late.execute("commit")
+    assert await _count(connection) == 0
+    assert await read_changes(connection, cursor) is None
+
+
+@pytest.mark.usefixtures("cursor")
+async def test_counts_and_cursor_are_of_one_instant(connect, connection, rows):
+    """A claim that is committed between two of the looks is in none of them."""
+    await rows.add(connection)
+    async with connect() as claimer, connect() as reader:
+        await claimer.execute("begin")
+        await claimer.execute("lock table notifications.depth_deltas")
+        [taken] = await rows.take(claimer)
+        looking = asyncio.create_task(queue_now(reader))
+        await _until_blocked(connection)
+        await claimer.execute("commit")
+        now = await looking
+    assert (now.held, now.depth.processing) == ([], 0)
+    changes, _ = await _all(connection, now.cursor)
+    assert [(c.change, c.delivery_id) for c in changes] == [("claim", taken.id)]
+
+
 async def test_what_is_old_is_deleted(connection, rows, cursor):
     """The oldest first, in batches; who has not read them is told so, the others go on."""
     await rows.add(connection, 4)
