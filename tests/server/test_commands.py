@@ -228,6 +228,27 @@ def test_what_is_no_text_or_no_cursor_is_a_wrong_call(command, module_database, 
     assert result.stderr.startswith("workers: ")
 
 
+INTERRUPTING = """
+import os, runpy, signal, sys
+
+class Impatient:
+    def find_spec(self, name, path=None, target=None):
+        if name == "psycopg":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Impatient())
+runpy.run_module("server", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_it_is_being_loaded_ends_it_quietly():
+    """Loading takes a second, and somebody who mistyped does not wait for it."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTING, "depth"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
 def test_migrate_says_what_it_did(empty_database):
     """And that there is nothing to do the second time."""
     first, second = (run("migrate", DATABASE_URL=empty_database).stdout for _ in range(2))
