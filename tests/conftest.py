@@ -27,6 +27,7 @@ BOTH_WAYS = {
     "test_depth",
     "test_drain",
     "test_enqueue",
+    "test_exchange",
     "test_fence",
     "test_lease",
     "test_operations",

@@ -65,11 +65,13 @@ class Worker:
         turn = self._turn
         log.info("worker %s starts", turn.holder, extra={"action": "start"})
         lent = Lent(turn.connect, lambda: turn.patience_s)
-        async with turn.shift(stop, self.done, lent) as shift:
-            await self._work(shift, lent, stop)
-            await shift.finish()
+        try:
+            async with turn.shift(stop, self.done, lent) as shift:
+                await self._work(shift, lent, stop)
+                await shift.finish()
+        finally:
             await lent.give_back()
-        await self._end_housekeeping()
+            await self._end_housekeeping()
         try:
             await turn.ask(lambda connection: presence.depart(connection, holder=turn.holder))
         except AWAY as error:

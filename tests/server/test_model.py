@@ -514,6 +514,7 @@ def test_arbitrary_histories(database):
 
 HEADS = b"""limit %(limit)s
               for update skip locked) as head
+     where c.channel not in (select channel from notifications.paused_channels)
      order by head.next_attempt_at, head.created_at, head.id
      limit %(limit)s"""
 MISTAKES = {
