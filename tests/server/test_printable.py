@@ -8,11 +8,12 @@ import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from server.cli import app
 from server.logs import configure_logs
 from server.outbox import NewDelivery, enqueue_sync
 from server.printable import printable, printable_json
-from tests.server.program import run
 
 EVIL = ["[/nope]", "[red]x[/red]", "a\x1b[31mred", "\x9b31m", "two\nlines\r", "\u202eevil", "\x07"]
 JSON = st.recursive(
@@ -49,31 +50,29 @@ def test_a_json_text_means_the_same(document):
     ],
     ids=" ".join,
 )
+@pytest.mark.usefixtures("root_logger")
 def test_no_list_does_what_stands_in_it(command, module_database):
     """Neither an escape sequence nor the markup of tables."""
     with psycopg.connect(module_database) as connection:
         wanted = [NewDelivery(text, text, {"text": text}, idempotency_key=text) for text in EVIL]
         enqueue_sync(connection, wanted)
-    shown = run(*command, DATABASE_URL=module_database, COLUMNS="200")
-    assert (shown.returncode, shown.stderr) == (0, "")
+    environment = {"DATABASE_URL": module_database, "COLUMNS": "200"}
+    shown = CliRunner(env=environment).invoke(app, command)
+    assert (shown.exit_code, shown.stderr) == (0, "")
     assert shown.stdout.replace("\n", "").isprintable()
     if command[1] == "list":
         assert all(text in shown.stdout for text in ("[/nope]", "[red]x[/red]", "[31mred"))
 
 
 @pytest.mark.parametrize("form", ["console", "json"])
+@pytest.mark.usefixtures("root_logger")
 def test_no_log_line_does_what_stands_in_it(form, monkeypatch):
     """A receiver's words stand in some of them."""
     log = io.StringIO()
     monkeypatch.setattr("sys.stderr", log)
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
-    try:
-        configure_logs(form)
-        for text in EVIL:
-            logging.getLogger("server").warning("it says: %s", text, extra={"channel": text})
-    finally:
-        root.handlers[:], _ = before[0], root.setLevel(before[1])
+    configure_logs(form)
+    for text in EVIL:
+        logging.getLogger("server").warning("it says: %s", text, extra={"channel": text})
     assert "[31mred" in log.getvalue()
     lines = log.getvalue().splitlines()
     assert len(lines) == len(EVIL)
