@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from server.outbox.operations import cancel, retry
 from tests.conftest import Place
 
 EVENTS = "notifications.delivery_events"
+TABLE = "notifications.notification_deliveries"
 
 
 @pytest.fixture
@@ -332,6 +335,33 @@ async def test_counts_and_cursor_are_of_one_instant(connect, connection, rows):
     assert (now.held, now.depth.processing) == ([], 0)
     changes, _ = await _all(connection, now.cursor)
     assert [(c.change, c.delivery_id) for c in changes] == [("claim", taken.id)]
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "unrecorded"])
+async def test_who_has_no_rights_on_the_log(connect_directly, connection, rows, recorded):
+    """A program from before the log goes on beside it, and what it does is told."""
+    role = f"from_before_{os.getpid()}"
+    await record_changes(connection, for_s=600 if recorded else 0)
+    await connection.execute(
+        f"create role {role};"
+        f" grant usage on schema notifications to {role};"
+        f" grant all on {TABLE}, notifications.delivery_attempts, notifications.depth_deltas,"
+        f" notifications.paused_channels to {role}".encode()
+    )
+    try:
+        async with connect_directly() as other:
+            await other.execute(f"set role {role}".encode())
+            late = await rows.take_one(other)
+            await rows.expire(other)
+            await reap(other)
+            await rows.take(other)
+            await settle(other, [Settlement(late.id, 1, Status.SENT)])
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                await _count(other)
+        assert await _count(connection) == (6 if recorded else 0)
+    finally:
+        await connection.execute(f"drop owned by {role}".encode())
+        await connection.execute(f"drop role {role}".encode())
 
 
 async def test_what_is_old_is_deleted(connection, rows, cursor):
