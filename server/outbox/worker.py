@@ -51,6 +51,7 @@ class Worker:
         self._retention = retention
         self._chance = chance
         self._clock = clock
+        self._lent = Lent(turn.connect, lambda: turn.patience_s)
         self._beat_at: float | None = None
         self._reaped_at: float | None = None
         self._housekeeping: asyncio.Task[None] | None = None
@@ -64,7 +65,7 @@ class Worker:
         """
         turn = self._turn
         log.info("worker %s starts", turn.holder, extra={"action": "start"})
-        lent = Lent(turn.connect, lambda: turn.patience_s)
+        lent = self._lent
         try:
             async with turn.shift(stop, self.done, lent) as shift:
                 await self._work(shift, lent, stop)
@@ -115,7 +116,7 @@ class Worker:
     async def _reap(self) -> int:
         """Gives back what others have lost; returns how much. What waits to be sent comes first."""
         self._reaped_at = self._clock()
-        reaped = await reap(self._turn)
+        reaped = await reap(self._turn, self._lent)
         self.done.reaped += reaped
         return reaped
 
@@ -123,7 +124,7 @@ class Worker:
         """For how long to sleep when nothing is due and nothing is on its way, in seconds."""
         turn = self._turn
         usable = turn.parking.usable()
-        due_in = await turn.ask(lambda connection: queue.seconds_to_next(connection, usable))
+        due_in = await self._lent.ask(lambda connection: queue.seconds_to_next(connection, usable))
         poll = turn.policy.poll_s * (0.9 + 0.2 * self._chance())
         waits = [poll, due_in, turn.parking.over_in()]
         return max(SHORTEST_SLEEP_S, min(wait for wait in waits if wait is not None))
@@ -162,9 +163,9 @@ class Worker:
             await asyncio.gather(*waits, return_exceptions=True)
 
 
-async def reap(turn: Turn) -> int:
+async def reap(turn: Turn, lent: Lent | None = None) -> int:
     """Gives back what ran out, in one bounded statement, and says so in the log."""
-    reaped = await turn.ask(queue.reap)
+    reaped = await (turn.ask if lent is None else lent.ask)(queue.reap)
     if reaped:
         log.warning(
             "reaped %d deliveries whose lease ran out",
