@@ -183,6 +183,7 @@ def _worker(conninfo: str) -> Iterator[None]:
 
 async def _connections(conninfo: str) -> None:
     async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        await connection.execute("truncate notifications.notification_deliveries")
         before = await _others(connection)
         busy = 0
         with _worker(conninfo):

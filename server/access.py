@@ -97,7 +97,7 @@ def _token_only(
 
 def _is_one_of(credentials: HTTPAuthorizationCredentials, *tokens: SecretStr | None) -> bool:
     """Whether a token that is set was sent, each compared in constant time."""
-    sent = credentials.credentials.encode()
+    sent = credentials.credentials.encode("latin-1")  # the bytes of the header, as they came
     # All of them are compared, whichever it is.
     matches = [
         hmac.compare_digest(sent, token.get_secret_value().encode())

@@ -70,6 +70,7 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
             yield
         finally:
             app.state.feed.close()
+            await app.state.feed.ended()
             if app.state.lab is not None:
                 await app.state.lab.close()
             ending.cancel()

@@ -116,6 +116,8 @@ class Feed:
         self._closed = False
         self._cursor: Cursor | None = None
         self._reader: asyncio.Task[None] | None = None
+        # One that was cancelled takes a moment to end.
+        self._readers: set[asyncio.Task[None]] = set()
         self._starting = asyncio.Lock()
         self._renew_at = 0.0
         self._now = SingleFlight(self._look_at_all)
@@ -150,6 +152,10 @@ class Feed:
         self._closed = True
         self._stop()
         self._wake()
+
+    async def ended(self) -> None:
+        """Returns once nothing of it uses the pool any more, after `close`."""
+        await asyncio.gather(*self._readers, return_exceptions=True)
 
     async def _tell(
         self, first: Reset | ChangePage, position: int
@@ -210,15 +216,17 @@ class Feed:
                     self._cursor = await cursor_now(connection)
                 self._pages.clear()
                 self._reader = asyncio.create_task(self._read())
-                self._reader.add_done_callback(self._ended)
+                self._readers.add(self._reader)
+                self._reader.add_done_callback(self._note_end)
 
     def _stop(self) -> None:
         if self._reader is not None:
             self._reader.cancel()
             self._reader = None
 
-    def _ended(self, reader: asyncio.Task[None]) -> None:
+    def _note_end(self, reader: asyncio.Task[None]) -> None:
         """Lets everybody go if it has failed: who comes back finds a new one."""
+        self._readers.discard(reader)
         if not reader.cancelled() and (error := reader.exception()) is not None:
             log.error("the feed failed: %s", error, extra={"action": "feed-failed"}, exc_info=error)
             self._reader = None
@@ -249,11 +257,14 @@ class Feed:
                     await asyncio.sleep(growing_pause(failures, first_s=0.2, most_s=5.0))
                     continue
                 await asyncio.sleep(GATHER_S)
+                # Not wait_for, which can swallow a cancellation (Python 3.11).
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(wake.wait(), POLL_S)
+                    async with asyncio.timeout(POLL_S):
+                        await wake.wait()
         finally:
             if hearing is not None:
                 hearing.cancel()
+                await asyncio.gather(hearing, return_exceptions=True)
 
     async def _look(self) -> None:
         """Publishes everything that is new."""

@@ -8,6 +8,8 @@ from typing import Literal
 
 import structlog
 
+from server.printable import printable
+
 
 def configure_logs(form: Literal["auto", "console", "json"], *, level: int = logging.INFO) -> None:
     """Sends every log line to stderr. The outbox logs by the standard library and lands here too.
@@ -21,16 +23,16 @@ def configure_logs(form: Literal["auto", "console", "json"], *, level: int = log
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    last: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=40)
+    last: list[structlog.typing.Processor] = (
+        [_visible, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=40)]
         if people
-        else structlog.processors.JSONRenderer(ensure_ascii=False)
+        else [structlog.processors.JSONRenderer()]
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
         )
     )
     root = logging.getLogger()
@@ -44,3 +46,15 @@ def configure_logs(form: Literal["auto", "console", "json"], *, level: int = log
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+
+
+def _visible(
+    _logger: object, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """What others have written neither steers the terminal nor looks like another event."""
+    return {
+        name: printable(value, keep="\n\t" if name == "exception" else "")
+        if isinstance(value, str)
+        else value
+        for name, value in event.items()
+    }

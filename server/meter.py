@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import bisect
+import functools
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -52,10 +54,8 @@ class Meter:
 
     def time(self, name: str, subject: str, seconds: float) -> None:
         """Puts a span into its bucket, and adds it to the sum."""
-        place = bisect.bisect_left(BOUNDS_S, seconds)
-        bound = repr(BOUNDS_S[place]) if place < len(BOUNDS_S) else BEYOND
-        self.count(Counter(name, subject, bound))
-        self.count(Counter(name, subject, SUM), seconds)
+        self.count(_bucket(name, subject, bisect.bisect_left(BOUNDS_S, seconds)))
+        self.count(_counter(name, subject, SUM), seconds)
 
     def tally(self, done: Tally) -> None:
         """Counts what a worker has done since the last call; `done` holds its sums."""
@@ -99,6 +99,17 @@ class Meter:
             await self.save(connect)
 
 
+# Each send counts under the same few names, so those are made once.
+@functools.cache
+def _counter(name: str, subject: str, detail: str) -> Counter:
+    return Counter(name, subject, detail)
+
+
+@functools.cache
+def _bucket(name: str, subject: str, place: int) -> Counter:
+    return Counter(name, subject, repr(BOUNDS_S[place]) if place < len(BOUNDS_S) else BEYOND)
+
+
 class MeteredChannel:
     """A channel whose sends are counted by outcome, and timed."""
 
@@ -112,8 +123,7 @@ class MeteredChannel:
 
     async def send(self, delivery: Delivery) -> str | None:
         """Sends, and raises whatever the channel raises."""
-        clock = asyncio.get_running_loop().time
-        began = clock()
+        began = time.monotonic()
         outcome = "failed"
         try:
             answer = await self._channel.send(delivery)
@@ -131,6 +141,6 @@ class MeteredChannel:
             outcome = "stopped"
             raise
         finally:
-            self._meter.count(Counter(SENDS, self._name, outcome))
-            self._meter.time(SEND_S, self._name, clock() - began)
+            self._meter.count(_counter(SENDS, self._name, outcome))
+            self._meter.time(SEND_S, self._name, time.monotonic() - began)
         return answer

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
+_NO_JSON = "must be JSON, sent with 'Content-Type: application/json'"
+
 
 class FieldProblem(BaseModel):
     """What is wrong with one field of a request."""
@@ -147,7 +149,7 @@ def _sentence(request: Request, status: int) -> str:
             return HTTPStatus(status).description or HTTPStatus(status).phrase
 
 
-async def _invalid(_request: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
     faults = [
         FieldProblem(
@@ -156,6 +158,10 @@ async def _invalid(_request: Request, error: Exception) -> Response:
         )
         for fault in error.errors()
     ]
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if [fault.field for fault in faults] == ["body"] and kind != "application/json":
+        # Whatever the type is, it was not read as JSON.
+        faults = [FieldProblem(field="body", message=_NO_JSON)]
     return _unprocessable(faults)
 
 

@@ -164,6 +164,17 @@ class Settings(BaseSettings):
             ) from error
         return value
 
+    @field_validator("admin_token", "drain_token", "metrics_token", mode="after")
+    @classmethod
+    def _sendable(cls, value: SecretStr | None) -> SecretStr | None:
+        token = "x" if value is None else value.get_secret_value()
+        if not token.isprintable() or token != token.strip():
+            raise ValueError(
+                "cannot be sent in a header: it begins or ends with white space, as a file's line "
+                "break, or holds a control character"
+            )
+        return value
+
     @field_validator("webhook_secrets", mode="after")
     @classmethod
     def _signing(cls, value: SecretStr | None) -> SecretStr | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import psycopg
 import typer
@@ -16,11 +16,16 @@ from redis.exceptions import RedisError
 from server.errors import WorkersError
 from server.logs import configure_logs
 from server.outbox import ConfigurationError, OutboxError
+from server.printable import printable, printable_json
 from server.redisq import InvalidJobError, QueueError
 from server.settings import Settings, load_settings
 from server.signals import end_by_exception
 
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod
+
 INTERRUPTED = 130
+NEWLINES = "\n\t"
 
 DataDir = Annotated[
     Path | None, typer.Option(help="Folder of the embedded database.", show_default=".data")
@@ -70,7 +75,7 @@ def said_clearly() -> Iterator[None]:
 
 
 def _complain(message: str, hint: str | None = None) -> None:
-    typer.echo(f"workers: {message}", err=True)
+    typer.echo(f"workers: {printable(message, keep=NEWLINES)}", err=True)
     if hint:
         typer.echo(hint, err=True)
 
@@ -84,4 +89,21 @@ def settings_for(*, quiet: bool = False, **overrides: object) -> Settings:
 
 def print_json(document: Any) -> None:
     """Prints a document for people and for jq."""
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+    text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
+    typer.echo(printable_json(text))
+
+
+def print_table(
+    columns: Mapping[str, JustifyMethod], rows: Iterable[Sequence[str]], *, title: str | None = None
+) -> None:
+    """Prints a table for people. Whatever stands in a cell, only its text is shown."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title)
+    for name, justify in columns.items():
+        table.add_column(name, justify=justify, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    Console().print(table)

@@ -25,11 +25,15 @@ TEMPLATE = "migrated"
 BOTH_WAYS = {
     "test_claim",
     "test_depth",
+    "test_drain",
     "test_enqueue",
+    "test_exchange",
     "test_fence",
     "test_lease",
     "test_operations",
     "test_settle",
+    "test_turn",
+    "test_worker",
 }
 """The files that a usual run takes through the pooler as well, chosen by what is in them."""
 

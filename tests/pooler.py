@@ -27,6 +27,7 @@ listen_port = {own_port}
 unix_socket_dir = {folder}
 auth_type = trust
 auth_file = {folder}/users.txt
+auth_user = {user}
 logfile = {folder}/pgbouncer.log
 default_pool_size = 20
 max_client_conn = 400
@@ -59,7 +60,11 @@ def pooler(direct: str) -> Iterator[str]:
         folder = Path(name)
         account = unprivileged_account(folder / "data", Path(program).parent)
         text = SETTINGS.format(
-            host=target["host"], port=target["port"], own_port=OWN_PORT, folder=folder
+            host=target["host"],
+            port=target["port"],
+            own_port=OWN_PORT,
+            folder=folder,
+            user=target["user"],
         )
         (folder / "pgbouncer.ini").write_text(text)
         (folder / "users.txt").write_text(f'"{target["user"]}" ""\n')

@@ -1,8 +1,8 @@
 /** graphile-worker, plain or `batched`: see protocol.py. */
 
-import pg from 'pg';
-import { Logger, makeWorkerUtils, run } from 'graphile-worker';
-import { ended, given, now, say, single, started, trickle } from './protocol.js';
+import { Logger, makeWorkerUtils, run } from "graphile-worker";
+import pg from "pg";
+import { ended, given, now, say, single, started, trickle } from "./protocol.js";
 
 const wanted = given();
 const STEP = 1000;
@@ -18,12 +18,12 @@ const taskList = {
   },
 };
 
-if (wanted.act === 'work') {
+if (wanted.act === "work") {
   const { concurrency, batch } = wanted;
   const worker = wanted.batched
     ? { localQueue: { size: batch }, completeJobBatchDelay: 0, failJobBatchDelay: 0 }
     : {};
-  await pgPool.query('select 1');
+  await pgPool.query("select 1");
   await started();
   const runner = await run({
     pgPool,
@@ -39,16 +39,16 @@ if (wanted.act === 'work') {
 } else {
   const utils = await makeWorkerUtils({ pgPool, logger });
   /** @param {number} n */
-  const add = (n) => utils.addJob('nothing', { n });
-  if (wanted.act === 'setup') await utils.migrate();
-  if (wanted.act === 'single') await single(wanted.count, add);
-  if (wanted.act === 'trickle') await trickle(wanted, add);
-  if (wanted.act === 'fill') {
+  const add = (n) => utils.addJob("nothing", { n });
+  if (wanted.act === "setup") await utils.migrate();
+  if (wanted.act === "single") await single(wanted.count, add);
+  if (wanted.act === "trickle") await trickle(wanted, add);
+  if (wanted.act === "fill") {
     const began = now();
     for (let first = 0; first < wanted.count; first += STEP) {
       const length = Math.min(STEP, wanted.count - first);
       const jobs = Array.from({ length }, (_, place) => ({
-        identifier: 'nothing',
+        identifier: "nothing",
         payload: { n: first + place },
       }));
       await utils.addJobs(jobs);

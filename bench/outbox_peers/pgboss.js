@@ -1,11 +1,11 @@
 /** pg-boss, by its fetch and complete without the pause that its own loop makes: see protocol.py. */
 
-import PgBoss from 'pg-boss';
-import { ended, given, now, say, single, started, trickle } from './protocol.js';
+import PgBoss from "pg-boss";
+import { ended, given, now, say, single, started, trickle } from "./protocol.js";
 
 const wanted = given();
 const STEP = 1000;
-const QUEUE = 'nothing';
+const QUEUE = "nothing";
 const PAUSE_MS = 5;
 const boss = new PgBoss({ connectionString: wanted.conninfo, schedule: false });
 
@@ -29,7 +29,7 @@ const work = async () => {
 };
 
 await boss.start();
-if (wanted.act === 'work') {
+if (wanted.act === "work") {
   await started();
   const working = work();
   await ended();
@@ -39,10 +39,10 @@ if (wanted.act === 'work') {
 }
 /** @param {number} n */
 const add = (n) => boss.send(QUEUE, { n });
-if (wanted.act === 'setup') await boss.createQueue(QUEUE);
-if (wanted.act === 'single') await single(wanted.count, add);
-if (wanted.act === 'trickle') await trickle(wanted, add);
-if (wanted.act === 'fill') {
+if (wanted.act === "setup") await boss.createQueue(QUEUE);
+if (wanted.act === "single") await single(wanted.count, add);
+if (wanted.act === "trickle") await trickle(wanted, add);
+if (wanted.act === "fill") {
   const began = now();
   for (let first = 0; first < wanted.count; first += STEP) {
     const length = Math.min(STEP, wanted.count - first);

@@ -1,12 +1,12 @@
 /** What protocol.py says, for the programs that run in Node. */
 
-import { createInterface } from 'node:readline';
+import { createInterface } from "node:readline";
 
 /** @typedef {{act: string, conninfo: string, count: number, batch: number, concurrency: number,
  *   rate: number, batched?: boolean}} Wanted */
 
 /** @returns {Wanted} the argument of this program */
-export const given = () => JSON.parse(process.argv[2] ?? '{}');
+export const given = () => JSON.parse(process.argv[2] ?? "{}");
 
 /** @returns {number} seconds of the machine's steady clock */
 export const now = () => Number(process.hrtime.bigint()) / 1e9;
@@ -17,12 +17,12 @@ export const say = (fields) =>
   new Promise((resolve) => process.stdout.write(`${JSON.stringify(fields)}\n`, resolve));
 
 const lines = createInterface({ input: process.stdin });
-const over = new Promise((resolve) => lines.once('close', resolve));
+const over = new Promise((resolve) => lines.once("close", resolve));
 
 /** Says that this worker is ready; resolves when it may begin. */
 export const started = async () => {
-  console.log('ready');
-  await new Promise((resolve) => lines.once('line', resolve));
+  process.stdout.write("ready\n");
+  await new Promise((resolve) => lines.once("line", resolve));
 };
 
 /** Resolves when this worker is to end. */

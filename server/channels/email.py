@@ -188,7 +188,7 @@ class EmailChannel:
             raise ChannelDown(f"{self._server.host} refuses the login: {_said(error)}") from error
         except aiosmtplib.SMTPResponseException as error:
             raise ChannelDown(f"{self._server.host} is not ready: {_said(error)}") from error
-        except (aiosmtplib.SMTPException, OSError) as error:
+        except (aiosmtplib.SMTPException, OSError, UnicodeError) as error:
             raise ChannelDown(f"{self._server.host} cannot be used: {error}") from error
 
     async def _hand_over(

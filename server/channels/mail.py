@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from email.header import Header
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -20,9 +21,11 @@ MOST_RECIPIENTS = 50
 
 _LOCAL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_BARE = rf"(?![^,]{{255}})(?![^@]{{65}}){_LOCAL}@{_LABEL}(?:\.{_LABEL})*"
+# `=?` begins what a header would be decoded from, line breaks included.
+_BARE = rf"(?![^,]{{255}})(?![^@]{{65}})(?![^@]*=\?){_LOCAL}@{_LABEL}(?:\.{_LABEL})*"
 _ADDRESS = re.compile(_BARE)
 _ONE_LINE = r"^[^\x00-\x1f\x7f\x85\u2028\u2029]*$"
+_FOLDABLE = re.compile(r"[!-~]{1,60}(?: [!-~]{1,60})*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 RECIPIENT = rf"^ *{_BARE} *(?:, *{_BARE} *){{0,{MOST_RECIPIENTS - 1}}}$"
@@ -59,6 +62,8 @@ def sender_of(text: str) -> tuple[str, str]:
     """
     if _CONTROL.search(text):
         raise ValueError("holds a control character")
+    if "=?" in text:
+        raise ValueError("must be written as it is to be read, not in an encoded form")
     name, address = parseaddr(text)
     return name, address_of(address)
 
@@ -105,7 +110,6 @@ def message_of(
     message = EmailMessage(policy=SMTP)
     message["From"] = Address(name, addr_spec=address)
     message["To"] = ", ".join(recipients)
-    message["Subject"] = payload.subject
     message["Date"] = format_datetime(delivery.created_at)
     message["Message-ID"] = message_id(delivery, sender=address)
     if payload.reply_to is not None:
@@ -115,4 +119,16 @@ def message_of(
     if payload.html is not None:
         message.add_alternative(payload.html, subtype="html", cte="quoted-printable")
         message.set_boundary(f"=_{stable_id(delivery)}")
-    return message.as_bytes()
+    return _subject(payload.subject) + message.as_bytes()
+
+
+def _subject(text: str) -> bytes:
+    """The header, folded. It reads as the text says, even if that looks like an encoded word.
+
+    EmailMessage would decode such a word and write out what is in it: a line break with another
+    header behind it, for example.
+    """
+    plain = _FOLDABLE.fullmatch(text) and "=?" not in text
+    header = Header(text, "us-ascii" if plain else "utf-8", header_name="Subject")
+    folded = header.encode(linesep="\r\n")
+    return f"Subject: {folded}\r\n".encode("ascii")

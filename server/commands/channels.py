@@ -11,7 +11,7 @@ import typer
 from server import outbox
 from server.commands.connected import over_connection
 from server.outbox import ChannelState
-from server.terminal import DataDir, print_json, said_clearly
+from server.terminal import DataDir, print_json, print_table, said_clearly
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -83,13 +83,22 @@ def _named(name: str) -> str:
 
 
 def _print(channels: list[ChannelState]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table()
-    for title in ("channel", "pending", "due", "paused since", "reason"):
-        table.add_column(title, justify="right" if title in {"pending", "due"} else "left")
-    for one in channels:
-        since = "" if one.paused_at is None else f"{one.paused_at:%Y-%m-%d %H:%M:%S %Z}"
-        table.add_row(one.channel, str(one.pending), str(one.due), since, one.reason or "")
-    Console().print(table)
+    print_table(
+        {
+            "channel": "left",
+            "pending": "right",
+            "due": "right",
+            "paused since": "left",
+            "reason": "left",
+        },
+        (
+            [
+                one.channel,
+                str(one.pending),
+                str(one.due),
+                "" if one.paused_at is None else f"{one.paused_at:%Y-%m-%d %H:%M:%S %Z}",
+                one.reason or "",
+            ]
+            for one in channels
+        ),
+    )

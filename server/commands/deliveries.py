@@ -15,7 +15,7 @@ from server import outbox
 from server.commands.connected import over_connection
 from server.errors import WorkersError
 from server.outbox import Status, StoredDelivery
-from server.terminal import DataDir, print_json, said_clearly
+from server.terminal import DataDir, print_json, print_table, said_clearly
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -180,24 +180,20 @@ def _tell(moved: list[int], named: list[int], why: str) -> None:
 
 
 def _print(deliveries: list[StoredDelivery]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    titles = ("id", "channel", "recipient", "status", "attempts", "when", "why")
+    print_table(dict.fromkeys(titles, "left"), map(_row, deliveries))
 
-    table = Table()
-    for title in ("id", "channel", "recipient", "status", "attempts", "when", "why"):
-        table.add_column(title, overflow="fold")
-    for one in deliveries:
-        when = one.settled_at or (
-            one.next_attempt_at if one.status is Status.PENDING else one.attempted_at
-        )
-        why = ": ".join(part for part in (one.settle_class, one.last_error) if part)
-        table.add_row(
-            str(one.id),
-            one.channel,
-            one.recipient,
-            one.status.value,
-            f"{one.attempts}/{one.max_attempts}",
-            "" if when is None else f"{when:%Y-%m-%d %H:%M:%S %Z}",
-            why,
-        )
-    Console().print(table)
+
+def _row(one: StoredDelivery) -> list[str]:
+    when = one.settled_at or (
+        one.next_attempt_at if one.status is Status.PENDING else one.attempted_at
+    )
+    return [
+        str(one.id),
+        one.channel,
+        one.recipient,
+        one.status.value,
+        f"{one.attempts}/{one.max_attempts}",
+        "" if when is None else f"{when:%Y-%m-%d %H:%M:%S %Z}",
+        ": ".join(part for part in (one.settle_class, one.last_error) if part),
+    ]

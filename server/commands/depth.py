@@ -11,7 +11,7 @@ from server import outbox
 from server.api.queue_depth import QueueDepth
 from server.database import bring_up_to_date, database, one_connection
 from server.outbox import Depth, Status
-from server.terminal import DataDir, print_json, said_clearly, settings_for
+from server.terminal import DataDir, print_json, print_table, said_clearly, settings_for
 
 
 @said_clearly()
@@ -74,18 +74,15 @@ async def _mend(conninfo: str) -> None:
 
 
 def _print_depth(document: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"{document['mode']}, workers: {document['workers']['live']}")
-    table.add_column("state")
-    table.add_column("deliveries", justify="right")
     pending = document["pending"]
-    table.add_row("pending", str(pending["total"]))
-    for part in ("due", "scheduled", "retrying"):
-        table.add_row(f"  {part}", str(pending[part]))
-    for state in ("processing", "sent", "failed", "dead"):
-        table.add_row(state, str(document[state]))
     age = document["oldest_due_age_s"]
-    table.add_row("oldest due for", "-" if age is None else f"{age:.1f} s")
-    Console().print(table)
+    print_table(
+        {"state": "left", "deliveries": "right"},
+        [
+            ("pending", str(pending["total"])),
+            *((f"  {part}", str(pending[part])) for part in ("due", "scheduled", "retrying")),
+            *((state, str(document[state])) for state in ("processing", "sent", "failed", "dead")),
+            ("oldest due for", "-" if age is None else f"{age:.1f} s"),
+        ],
+        title=f"{document['mode']}, workers: {document['workers']['live']}",
+    )

@@ -40,7 +40,13 @@ class Behaviour:
 
 
 async def prepare(connection: AsyncConnection[Any]) -> None:
-    """Makes what the lab needs in the database, if it is not there; several may at once."""
+    """Makes what the lab needs in the database, if it is not there; several may at once.
+
+    Where it is, nothing is done: a role that may not make a schema can use what another has made.
+    """
+    cursor = await connection.execute(statement("prepared", SQL))
+    if await cursor.fetchone() == (True,):
+        return
     async with connection.transaction():
         await connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
         await connection.execute(statement("prepare", SQL))

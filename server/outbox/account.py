@@ -12,25 +12,20 @@ log = logging.getLogger(__name__)
 
 def told(text: str, action: str, deliveries: Sequence[Delivery], *, level: int) -> None:
     """Logs an event that concerns several deliveries; `text` has a place for their number."""
-    ids = sorted(delivery.id for delivery in deliveries)
-    log.log(level, text, len(ids), extra={"action": action, "ids": ids})
+    if log.isEnabledFor(level):
+        ids = sorted(delivery.id for delivery in deliveries)
+        log.log(level, text, len(ids), extra={"action": action, "ids": ids})
 
 
 def count(tally: Tally, settled: Sequence[Settled]) -> None:
     """Counts what was settled, and logs each write that came late."""
     for answer in settled:
-        extra: dict[str, object] = {
-            "delivery": answer.id,
-            "attempt": answer.attempt,
-            "current_attempt": answer.current_attempt,
-            "status": answer.status,
-        }
         if answer.verdict is Verdict.REFUSED:
             tally.refused += 1
             log.warning(
                 "refused a late write to delivery %d",
                 answer.id,
-                extra={"action": "refuse"} | extra,
+                extra={"action": "refuse"} | _facts(answer),
             )
             continue
         if answer.verdict is Verdict.LATE:
@@ -38,7 +33,7 @@ def count(tally: Tally, settled: Sequence[Settled]) -> None:
             log.warning(
                 "accepted that delivery %d was sent, late",
                 answer.id,
-                extra={"action": "late"} | extra,
+                extra={"action": "late"} | _facts(answer),
             )
         match answer.status:
             case Status.SENT:
@@ -53,3 +48,12 @@ def count(tally: Tally, settled: Sequence[Settled]) -> None:
                 raise AssertionError(answer)
     if settled:
         log.info("settled %d deliveries", len(settled), extra={"action": "settle"})
+
+
+def _facts(answer: Settled) -> dict[str, object]:
+    return {
+        "delivery": answer.id,
+        "attempt": answer.attempt,
+        "current_attempt": answer.current_attempt,
+        "status": answer.status,
+    }

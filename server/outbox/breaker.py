@@ -49,9 +49,9 @@ class Breaker:
         standing = self.standing(now)
         match outcome:
             case Sent() | Rejected():
-                return Breaker()
+                return HEALTHY
             case Failed(code="retry-later") if standing is Standing.PROBING:
-                return Breaker()
+                return HEALTHY
             case Failed(code=code) if code in BLAMELESS or standing is Standing.PARKED:
                 return self
         failures = self.failures + 1
@@ -60,3 +60,7 @@ class Breaker:
         parked = self.parked + 1
         pause = growing_pause(parked, first_s=channel.breaker_pause_s, most_s=most_s)
         return Breaker(failures, parked, now + pause)
+
+
+HEALTHY = Breaker()
+"""Of a channel that has not failed since it last worked."""

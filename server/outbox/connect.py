@@ -84,14 +84,22 @@ def cut(connection: psycopg.Connection[Any] | AsyncConnection[Any]) -> None:
 
 
 async def _part(connection: AsyncConnection[Any], task: asyncio.Future[Any]) -> None:
-    with contextlib.suppress(psycopg.Error):
-        await connection.cancel_safe(timeout=PARTING_S)
-    await asyncio.wait({task}, timeout=PARTING_S)
-    if not task.done():
-        cut(connection)
+    """Ends the task, by asking the server first and by cutting the connection then."""
+    task.add_done_callback(_disregard)
+    try:
+        with contextlib.suppress(psycopg.Error):
+            await connection.cancel_safe(timeout=PARTING_S)
         await asyncio.wait({task}, timeout=PARTING_S)
-    if not task.done():
-        task.cancel()
-        await asyncio.wait({task}, timeout=PARTING_S)
-    if task.done() and not task.cancelled():
+    finally:  # also if this is cancelled once more
+        if not task.done():
+            cut(connection)
+            await asyncio.wait({task}, timeout=PARTING_S)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=PARTING_S)
+
+
+def _disregard(task: asyncio.Future[Any]) -> None:
+    """Nobody asks any more what it ended with."""
+    if not task.cancelled():
         task.exception()

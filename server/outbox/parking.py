@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
-from .breaker import Breaker, Standing
+from .breaker import HEALTHY, Standing
 from .model import Failed, Outcome
 from .policy import ChannelPolicy
 
@@ -25,7 +25,7 @@ class Parking:
         self._figures = figures
         self._most_s = most_s
         self._clock = clock
-        self._breakers = dict.fromkeys(figures, Breaker())
+        self._breakers = dict.fromkeys(figures, HEALTHY)
 
     def standing(self, *which: Standing) -> list[str]:
         """The channels that stand so now."""
@@ -48,6 +48,8 @@ class Parking:
         Returns whether the channel has been parked by it.
         """
         before = self._breakers[channel]
+        if before is HEALTHY and not isinstance(outcome, Failed):
+            return False
         now = self._clock()
         after = before.after(outcome, self._figures[channel], most_s=self._most_s, now=now)
         self._breakers[channel] = after

@@ -357,8 +357,10 @@ create table notifications.delivery_events (
 
 create index delivery_events_written_by on notifications.delivery_events (written_by);
 
+-- These run with the rights of whoever made the schema: a program that writes deliveries need not
+-- have any on the log, and goes on when the log comes with a later version than its own.
 create function notifications.tell_added() returns trigger
-    language plpgsql as $$
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if exists (select from notifications.event_log
                 where recorded_until > statement_timestamp()) then
@@ -379,7 +381,7 @@ $$;
 -- What the change was is read off both rows, and where an attempt ended off the attempt log, which
 -- the same statement has written.
 create function notifications.tell_changed() returns trigger
-    language plpgsql as $$
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if exists (select from notifications.event_log
                 where recorded_until > statement_timestamp()) then
@@ -423,7 +425,7 @@ end
 $$;
 
 create function notifications.tell_refused() returns trigger
-    language plpgsql as $$
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if exists (select from notifications.event_log
                 where recorded_until > statement_timestamp()) then

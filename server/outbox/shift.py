@@ -205,7 +205,7 @@ class Shift:
             return
         self._turn.leases.hold(deliveries, asked_at + self._turn.policy.lease_s)
         self.tally.claimed += len(deliveries)
-        told("claimed %d deliveries", "claim", deliveries, level=logging.INFO)
+        told("claimed %d deliveries", "claim", deliveries, level=logging.DEBUG)
         if self._stop.is_set():
             self._returnable += deliveries
         else:

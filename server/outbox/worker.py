@@ -51,6 +51,7 @@ class Worker:
         self._retention = retention
         self._chance = chance
         self._clock = clock
+        self._lent = Lent(turn.connect, lambda: turn.patience_s)
         self._beat_at: float | None = None
         self._reaped_at: float | None = None
         self._housekeeping: asyncio.Task[None] | None = None
@@ -64,12 +65,14 @@ class Worker:
         """
         turn = self._turn
         log.info("worker %s starts", turn.holder, extra={"action": "start"})
-        lent = Lent(turn.connect, lambda: turn.patience_s)
-        async with turn.shift(stop, self.done, lent) as shift:
-            await self._work(shift, lent, stop)
-            await shift.finish()
+        lent = self._lent
+        try:
+            async with turn.shift(stop, self.done, lent) as shift:
+                await self._work(shift, lent, stop)
+                await shift.finish()
+        finally:
             await lent.give_back()
-        await self._end_housekeeping()
+            await self._end_housekeeping()
         try:
             await turn.ask(lambda connection: presence.depart(connection, holder=turn.holder))
         except AWAY as error:
@@ -82,21 +85,21 @@ class Worker:
         while not stop.is_set():
             self._wake.clear()
             try:
-                await self._look_after(shift)
+                await self._look_after()
                 if await shift.exchange():
                     await shift.until_due()
                 elif not shift.idle:
                     await self._first_of(shift.until_landed(), stop)
-                else:
+                elif not await self._reap() and await self._sleep(await self._pause(), stop):
+                    # Nobody woke it: whether the connection still lives is to be seen anew.
                     await lent.give_back()
-                    await self._sleep(await self._pause(), stop)
                 failures = 0
             except AWAY as error:
                 failures += 1
                 log.warning("the database is away: %s", error, extra={"action": "database-away"})
                 await self._sleep(growing_pause(failures, first_s=0.2, most_s=10.0), stop)
 
-    async def _look_after(self, shift: Shift) -> None:
+    async def _look_after(self) -> None:
         """What has to be done now and then: shows that it is there, reaps, keeps house."""
         turn, now = self._turn, self._clock()
         poll_s = turn.policy.poll_s
@@ -107,15 +110,21 @@ class Worker:
             self._beat_at = now
             await self._start_housekeeping()
         reap_s = min(REAP_S, turn.policy.lease_s / REAPS_A_LEASE)
-        if shift.idle or self._reaped_at is None or now - self._reaped_at >= reap_s:
-            self.done.reaped += await reap(turn)
-            self._reaped_at = now
+        if self._reaped_at is None or now - self._reaped_at >= reap_s:
+            await self._reap()
+
+    async def _reap(self) -> int:
+        """Gives back what others have lost; returns how much. What waits to be sent comes first."""
+        self._reaped_at = self._clock()
+        reaped = await reap(self._turn, self._lent)
+        self.done.reaped += reaped
+        return reaped
 
     async def _pause(self) -> float:
         """For how long to sleep when nothing is due and nothing is on its way, in seconds."""
         turn = self._turn
         usable = turn.parking.usable()
-        due_in = await turn.ask(lambda connection: queue.seconds_to_next(connection, usable))
+        due_in = await self._lent.ask(lambda connection: queue.seconds_to_next(connection, usable))
         poll = turn.policy.poll_s * (0.9 + 0.2 * self._chance())
         waits = [poll, due_in, turn.parking.over_in()]
         return max(SHORTEST_SLEEP_S, min(wait for wait in waits if wait is not None))
@@ -133,26 +142,30 @@ class Worker:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._housekeeping
 
-    async def _sleep(self, pause: float, stop: asyncio.Event) -> None:
-        """Sleeps, unless it is woken or told to stop."""
-        await self._first_of(asyncio.sleep(pause), stop)
+    async def _sleep(self, pause: float, stop: asyncio.Event) -> bool:
+        """Sleeps, unless it is woken or told to stop; returns whether it slept to the end."""
+        return await self._first_of(asyncio.sleep(pause), stop)
 
-    async def _first_of(self, wait: Coroutine[Any, Any, None], stop: asyncio.Event) -> None:
-        """Waits, unless it is woken or told to stop. Raises what the wait raised."""
+    async def _first_of(self, wait: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
+        """Waits, unless it is woken or told to stop; returns whether the wait came to its end.
+
+        Raises what it raised.
+        """
         waits = [asyncio.create_task(w) for w in (wait, stop.wait(), self._wake.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             if waits[0].done():
                 waits[0].result()
+            return waits[0].done()
         finally:
             for task in waits:
                 task.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
 
 
-async def reap(turn: Turn) -> int:
+async def reap(turn: Turn, lent: Lent | None = None) -> int:
     """Gives back what ran out, in one bounded statement, and says so in the log."""
-    reaped = await turn.ask(queue.reap)
+    reaped = await (turn.ask if lent is None else lent.ask)(queue.reap)
     if reaped:
         log.warning(
             "reaped %d deliveries whose lease ran out",

@@ -30,8 +30,8 @@ LATE_WRITE_S = 1.0
 
 
 def beginning(name: str) -> bytes:
-    """The text by which a proxy knows one of the outbox's statements: up to its first parameter."""
-    return queue.statement(name).split(b"%", 1)[0]
+    """The text by which a proxy knows one of the outbox's statements: its first line."""
+    return queue.statement(name).strip().split(b"\n", 1)[0]
 
 
 async def _caller(stage: Stage) -> tuple[Actor, bool]:

@@ -12,6 +12,9 @@ READY = b"Z\x00\x00\x00\x05"
 """How PostgreSQL's answer to a statement ends (ReadyForQuery): by then it has committed."""
 
 NOTHING = b"UPDATE 0\0"
+SETTLED = b"SELECT "
+"""How the answer to a settle ends, with which that to a claim may come."""
+
 CHUNK = 65536
 
 
@@ -153,7 +156,7 @@ class Proxy:
     def _lost(self, link: _Link, data: bytes) -> bool:
         """Cuts the link if this is the end of the reply that is to be lost."""
         trap, link.losing = link.losing, None
-        if trap is None or trap.at is not None or NOTHING in data:
+        if trap is None or trap.at is not None or (NOTHING in data and SETTLED not in data):
             return False
         if READY not in data[-len(READY) - 1 :]:
             link.losing = trap  # a long reply: its end is what matters

@@ -74,7 +74,14 @@ def test_the_lock_files_agree() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["requirements.lock", "requirements-dev.lock", "scripts/locks/node.lock", "package-lock.json"],
+    [
+        "requirements.lock",
+        "requirements-dev.lock",
+        "scripts/locks/node.lock",
+        "package-lock.json",
+        "bench/outbox_peers/requirements.lock",
+        "bench/outbox_peers/package-lock.json",
+    ],
 )
 def test_a_lock_file_names_no_registry(name: str) -> None:
     """Where packages come from is the machine's to choose."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import logging
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -55,6 +56,16 @@ def emptied(postgres: str, module_database: str) -> Place:
         )
         opened.execute("drop schema if exists lab cascade")
     return Place(direct, module_database)
+
+
+@pytest.fixture
+def root_logger() -> Iterator[logging.Logger]:
+    """The root of all logs, which is afterwards as it was."""
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+    yield root
+    root.handlers[:] = before[0]
+    root.setLevel(before[1])
 
 
 class Rows:

@@ -3,10 +3,12 @@
 import inspect
 
 import pytest
+from pydantic import SecretStr
 
 from server import access
 from server.app import create_app
-from server.settings import Settings
+from server.errors import SettingsError
+from server.settings import Settings, load_settings
 from tests.server.conftest import listening
 
 BODY = {"payload": {"text": "x"}}
@@ -41,6 +43,24 @@ async def test_a_wrong_token_is_forbidden_even_to_the_page(client, token):
         ],
     )
     assert response.status_code == 403
+
+
+@pytest.mark.parametrize("token", ["g\xe4nsef\xfc\xdfchen", "\N{SNOWMAN}", "two words", "a=b&c"])
+async def test_any_token_that_can_be_set_can_be_sent(settings, database, token):
+    """As its bytes in UTF-8, which is what a shell makes of it."""
+    own = settings.model_copy(update={"admin_token": SecretStr(token)})
+    async with listening(create_app(own, database)) as client:
+        given = [(b"authorization", b"Bearer " + token.encode())]
+        assert (await client.get("/api/channels", headers=given)).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["admin_token", "drain_token", "metrics_token"])
+@pytest.mark.parametrize("token", ["s3cret\n", " s3cret", "s3\tcret", "s3\0cret", ""], ids=ascii)
+def test_a_token_that_cannot_be_sent_is_refused_at_start(name, token):
+    """It would lock everybody out, and nobody would see why."""
+    with pytest.raises(SettingsError, match=f"WORKERS_{name.upper()}") as refused:
+        load_settings(**{name: token})
+    assert "cret" not in str(refused.value)
 
 
 async def test_the_page_itself_passes_in_lab_mode(client):

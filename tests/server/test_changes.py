@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from server.outbox.operations import cancel, retry
 from tests.conftest import Place
 
 EVENTS = "notifications.delivery_events"
+TABLE = "notifications.notification_deliveries"
 
 
 @pytest.fixture
@@ -283,6 +286,82 @@ async def test_who_was_at_work_when_the_writing_began(connect, connection, rows)
         assert await read_changes(connection, cursor) is not None
         await early.execute("commit")
     assert await read_changes(connection, cursor) is None
+
+
+async def _until_blocked(connection) -> None:
+    """Waits until somebody in this database waits for a lock."""
+    async with asyncio.timeout(60):
+        while True:
+            cursor = await connection.execute(
+                "select from pg_stat_activity where datname = current_database()"
+                " and wait_event_type = 'Lock'"
+            )
+            if cursor.rowcount:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_who_came_while_the_writing_began(connect, connection, rows):
+    """It saw that nothing is to be written; its number is above that of who said otherwise."""
+    await record_changes(connection, for_s=0)
+    async with connect() as other, connect() as recorder, connect() as late:
+        await other.execute("begin")
+        await other.execute("select from notifications.event_log for update")
+        recording = asyncio.create_task(record_changes(recorder, for_s=600))
+        await _until_blocked(connection)
+        await late.execute("begin")
+        await rows.add(late)
+        await other.execute("commit")
+        assert await recording is False
+        cursor = await cursor_now(connection)
+        assert await read_changes(connection, cursor) is not None
+        await late.execute("commit")
+    assert await _count(connection) == 0
+    assert await read_changes(connection, cursor) is None
+
+
+@pytest.mark.usefixtures("cursor")
+async def test_counts_and_cursor_are_of_one_instant(connect, connection, rows):
+    """A claim that is committed between two of the looks is in none of them."""
+    await rows.add(connection)
+    async with connect() as claimer, connect() as reader:
+        await claimer.execute("begin")
+        await claimer.execute("lock table notifications.depth_deltas")
+        [taken] = await rows.take(claimer)
+        looking = asyncio.create_task(queue_now(reader))
+        await _until_blocked(connection)
+        await claimer.execute("commit")
+        now = await looking
+    assert (now.held, now.depth.processing) == ([], 0)
+    changes, _ = await _all(connection, now.cursor)
+    assert [(c.change, c.delivery_id) for c in changes] == [("claim", taken.id)]
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "unrecorded"])
+async def test_who_has_no_rights_on_the_log(connect_directly, connection, rows, recorded):
+    """A program from before the log goes on beside it, and what it does is told."""
+    role = f"from_before_{os.getpid()}"
+    await record_changes(connection, for_s=600 if recorded else 0)
+    await connection.execute(
+        f"create role {role};"
+        f" grant usage on schema notifications to {role};"
+        f" grant all on {TABLE}, notifications.delivery_attempts, notifications.depth_deltas,"
+        f" notifications.paused_channels to {role}".encode()
+    )
+    try:
+        async with connect_directly() as other:
+            await other.execute(f"set role {role}".encode())
+            late = await rows.take_one(other)
+            await rows.expire(other)
+            await reap(other)
+            await rows.take(other)
+            await settle(other, [Settlement(late.id, 1, Status.SENT)])
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                await _count(other)
+        assert await _count(connection) == (6 if recorded else 0)
+    finally:
+        await connection.execute(f"drop owned by {role}".encode())
+        await connection.execute(f"drop role {role}".encode())
 
 
 async def test_what_is_old_is_deleted(connection, rows, cursor):

@@ -1,12 +1,15 @@
 """The channel "email" against real SMTP servers: one mail a delivery, and what replies mean."""
 
 import asyncio
+import contextlib
 import email
 import re
 from dataclasses import replace
 from email.policy import default
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from server.channels.email import EmailChannel, MailServer
 from server.channels.mail import MailPayload, message_of
@@ -22,6 +25,19 @@ from server.outbox import (
 )
 from tests.server.receivers import Mailbox, authority, delivery, knows, mail_server, raw_server
 
+HEADERS = sorted(
+    [
+        "Auto-Submitted",
+        "Content-Transfer-Encoding",
+        "Content-Type",
+        "Date",
+        "From",
+        "MIME-Version",
+        "Message-ID",
+        "Subject",
+        "To",
+    ]
+)
 SENDER = "Workers <no-reply@example.org>"
 PAYLOAD = {"subject": "Guten Tag, Žofie", "text": ".first line\n.\nlast line\n"}
 DELIVERY = delivery("email", "ada@example.org", PAYLOAD)
@@ -225,6 +241,20 @@ async def test_a_server_without_starttls_gets_nothing(mailbox):
     assert mailbox.mails == []
 
 
+def conversation(replies):
+    """Gives each reply to a line; after 354 it reads on to the mail's end first."""
+
+    async def talk(reader, writer):
+        for number, reply in enumerate(replies):
+            if number:
+                after_go = replies[number - 1].startswith("354")
+                await reader.readuntil(b"\r\n.\r\n" if after_go else b"\r\n")
+            writer.write(f"{reply}\r\n".encode())
+            await writer.drain()
+
+    return talk
+
+
 def script(*replies):
     """Says one reply after another, each after the first once a line has come in; then closes."""
 
@@ -236,6 +266,64 @@ def script(*replies):
             await writer.drain()
 
     return talk
+
+
+@given(
+    subject=st.text(st.characters(categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=300)
+    | st.from_regex(r"[ -~]{0,20}=\?utf-8\?[qb]\?[!->@-~]{0,40}\?=[ -~]{0,20}", fullmatch=True)
+)
+@example("=?utf-8?q?a=0D=0ABcc:_b@c.org?=")
+@example("=?utf-8?q?a=0D=0A=0D=0Abody?=")
+@example("=?utf-8?b?YQ0KQmNjOiBiQGMub3Jn?=")
+@example("x" * 300)
+def test_no_subject_makes_another_header(subject):
+    """Whatever it looks like, it arrives as it is, and beside it stands what always does."""
+    payload = MailPayload(subject=subject, text="x")
+    message = message_of(
+        DELIVERY, payload, sender=("", "a@example.org"), recipients=["b@example.org"]
+    )
+    mail = email.message_from_bytes(message, policy=default)
+    assert sorted(mail.keys()) == HEADERS
+    assert mail["subject"] == subject
+    assert mail.get_content() == "x\r\n"
+    assert all(len(line) <= 78 for line in message.split(b"\r\n"))
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        ["220 hi", "502 what?", "250 hi", "250 ok", "250 ok", "354 go", "250 queued", "221 bye"],
+        ["220 hi", "250 hi", "250 ok", "251 forwarded", "354 go", "250 queued", "221 bye"],
+    ],
+    ids=["helo", "forwards"],
+)
+async def test_a_server_with_few_words_is_understood(replies):
+    """One that knows HELO only, and one that knows another place for the recipient."""
+    async with raw_server(conversation(replies)) as port:
+        assert await channel(port).send(DELIVERY) == "250 queued"
+
+
+@pytest.mark.parametrize("endless", [b"220-x\r\n", b"x" * 100], ids=["lines", "line"])
+async def test_a_greeting_without_end_is_not_read_for_ever(endless):
+    """The channel is down, long before the time is up, and little of it was kept."""
+
+    async def talk(_reader, writer):
+        writer.write(b"220-")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(endless)
+                await writer.drain()
+
+    async with raw_server(talk) as port:
+        with pytest.raises(ChannelDown, match="too long"):
+            await channel(port, timeout_s=60).send(DELIVERY)
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "..", "a" * 70])
+async def test_a_host_that_is_none_is_a_channel_that_is_down(host):
+    """Whether it is no name, or nobody's."""
+    with pytest.raises(ChannelDown, match="cannot be used"):
+        await channel(25, host=host).send(DELIVERY)
 
 
 @pytest.mark.parametrize(
@@ -319,6 +407,7 @@ async def test_no_server_is_a_channel_that_is_down():
         ("a@example.org\r\nBcc: b@example.org", PAYLOAD, ["recipient"]),
         ("a@example.org,", PAYLOAD, ["recipient"]),
         ("ä@example.org", PAYLOAD, ["recipient"]),
+        ("=?utf-8?q?=0D=0AX?=@example.org", PAYLOAD, ["recipient"]),
         (",".join(f"a{n}@example.org" for n in range(51)), PAYLOAD, ["recipient"]),
         ("a@example.org", {}, ["payload.subject", "payload.text"]),
         ("a@example.org", {**PAYLOAD, "subject": "x\r\nBcc: b@example.org"}, ["payload.subject"]),

@@ -74,6 +74,7 @@ def test_every_channel_fits_into_a_drain_of_fifty_seconds():
         ({"webhook_secrets": "whsec_czNjcmV0"}, "secret 1 must have 24 to 64 bytes, not 6"),
         ({"email_host": "mail.example.org"}, "WORKERS_EMAIL_HOST needs WORKERS_EMAIL_SENDER"),
         ({"email_sender": "Ada"}, "WORKERS_EMAIL_SENDER.*no address"),
+        ({"email_sender": "=?utf-8?q?Ada?= <a@example.org>"}, "encoded form"),
         ({"email_sender": "Ada <a@example.org>\r\nBcc: b@example.org"}, "control character"),
         (
             {

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from server.outbox import settle
+from server.outbox import claim, settle
 from server.outbox.model import Settlement, Status
 from server.outbox.statements import statement
 
@@ -140,3 +140,30 @@ async def test_the_claim_finds_its_rows_by_the_index_of_their_channel(connection
 def test_the_pick_stands_in_a_materialised_query():
     """The word is what keeps a planner from running the pick again for each row."""
     assert b"as materialized" in statement("claim")
+
+
+async def test_the_order_is_one_over_all_channels(connection, rows):
+    """Whichever channel a row is of, and whatever is due beside it; equal times by age, then id."""
+    chance = random.Random(4)
+    for channel in ("a", "b", "c", "stranger"):
+        await rows.add(connection, 40, channel=channel)
+    times = [chance.randrange(60) for _ in range(160)]
+    await connection.execute(
+        "update notifications.notification_deliveries as d"
+        " set next_attempt_at = now() - make_interval(mins => t.ago)"
+        "   , created_at = now() - make_interval(mins => t.ago %% 3)"
+        " from unnest(%s::int[]) with ordinality as t(ago, place) where d.id = t.place",
+        (times,),
+    )
+    cursor = await connection.execute(
+        "select id from notifications.notification_deliveries where channel <> 'stranger'"
+        " order by next_attempt_at, created_at, id"
+    )
+    expected = [number for (number,) in await cursor.fetchall()]
+    taken = []
+    while batch := await claim(
+        connection, holder="h", channels=["a", "b", "c"], limit=7, lease_s=60
+    ):
+        assert len(batch) == min(7, len(expected) - len(taken))
+        taken += [delivery.id for delivery in batch]
+    assert taken == expected

@@ -11,7 +11,7 @@ from server.database import open_pool
 from server.feed import Feed, Reset, TooManyWatchersError
 from server.outbox import Settlement, Status, purge_changes, settle
 from tests.conftest import Place
-from tests.server.conftest import listening
+from tests.server.conftest import NOWHERE, listening
 from tests.server.stream import streaming
 
 ADMIN = {"Authorization": "Bearer s3cret"}
@@ -122,6 +122,13 @@ async def test_nobody_may_watch_without_the_token(api):
     page = {"Sec-Fetch-Site": "same-origin"}
     async with api.stream("GET", "/api/queue/events", headers=page) as response:
         assert response.status_code == 200, "the page itself may, on loopback"
+
+
+async def test_a_database_that_is_away_at_first(impatient):
+    """That is said as an error, before there is a stream."""
+    async with listening(create_app(impatient, NOWHERE)) as client:
+        answer = await client.get("/api/queue/events", headers=ADMIN)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
 
 
 async def test_the_end_of_the_server_ends_it_at_once(api, stop):

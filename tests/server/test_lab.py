@@ -2,8 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import httpx
 import psutil
@@ -157,69 +157,66 @@ async def test_what_can_be_done_when(lab_settings, database):
 
 
 async def test_so_many_for_so_long(lab_settings, database):
-    """One more than may is refused; when its time is over a worker is killed, frozen or not."""
-    limits = {"lab_workers": 2, "lab_worker_s": 5}
+    """One more than may is refused; when its time is over, or the lab ends, a worker is killed."""
+    limits = {"lab_workers": 2, "lab_worker_s": 0.5}
     async with _workers(lab_settings, database, **limits) as lab:
-        first, second = await lab.start(), await lab.start()
+        workers = [await lab.start() for _ in range(2)]
         with pytest.raises(TooManyWorkersError):
             await lab.start()
-        await _until_running(first)
-        lab.freeze(1)
-        await asyncio.gather(first.watch, second.watch)
+        await asyncio.gather(*(one.watch for one in workers))
         assert [one.exit_code for one in lab.everyone()] == [-signal.SIGKILL] * 2
-        assert (await lab.start()).name == "lab-3"
+        third = await lab.start()
+        assert third.name == "lab-3"
     assert lab.everyone() == []
+    assert third.exit_code == -signal.SIGKILL
     with pytest.raises(TooManyWorkersError):
         await lab.start()
 
 
-def test_nobody_outlives_a_server_that_is_killed(database, tmp_path):
-    """Neither a worker that runs nor one that is frozen, which can notice nothing."""
+@contextmanager
+def _serving(database, folder) -> Iterator[tuple[Program, httpx.Client, list[psutil.Process]]]:
+    """A server as a process with a lab worker that runs and one that is frozen, in this order."""
     program = Program(
-        *("serve", "--no-worker", "--port", "0", "--site", str(tmp_path)), DATABASE_URL=database
+        *("serve", "--no-worker", "--port", "0", "--site", str(folder)), DATABASE_URL=database
     )
+    processes = []
     try:
         url = program.until("ready")["url"]
         with httpx.Client(base_url=url, headers={"Origin": url}, timeout=60) as client:
             for _ in range(2):
-                assert client.post("/api/lab/workers").status_code == 201
+                shown = client.post("/api/lab/workers").json()
+                processes.append(psutil.Process(shown["pid"]))
             for _ in range(2):
                 program.until("start")
-            shown = client.get("/api/lab/workers").json()["workers"]
-            processes = [psutil.Process(one["pid"]) for one in shown]
-            while client.post("/api/lab/workers/1/freeze").status_code == 409:
+            while client.post(f"/api/lab/workers/{shown['id']}/freeze").status_code == 409:
                 pass  # it says so in its log a moment before the lab hears of it
-        while processes[0].status() != psutil.STATUS_STOPPED:
-            pass
+            while processes[1].status() != psutil.STATUS_STOPPED:
+                pass
+            yield program, client, processes
+    finally:
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        program.close()
+
+
+def test_nobody_outlives_a_server_that_is_killed(database, tmp_path):
+    """Neither a worker that runs nor one that is frozen, which can notice nothing."""
+    with _serving(database, tmp_path) as (program, _, processes):
         program.process.kill()
         await_end(*processes)
-    finally:
-        program.close()
 
 
 def test_the_end_of_the_server_is_theirs(database, tmp_path):
     """Ctrl-C ends them, frozen ones too, and the server does not wait for a stream."""
-    program = Program(
-        *("serve", "--no-worker", "--port", "0", "--site", str(tmp_path)), DATABASE_URL=database
-    )
-    try:
-        url = program.until("ready")["url"]
-        with httpx.Client(base_url=url, headers={"Origin": url}, timeout=60) as client:
-            assert client.post("/api/lab/workers").status_code == 201
-            program.until("start")
-            pid = client.get("/api/lab/workers").json()["workers"][0]["pid"]
-            process = psutil.Process(pid)
-            while client.post("/api/lab/workers/1/freeze").status_code == 409:
-                pass
-            with client.stream("GET", "/api/queue/events") as stream:
-                lines = stream.iter_lines()
-                next(lines)
-                program.signal(signal.SIGINT)
-                list(lines)
+    with _serving(database, tmp_path) as (program, client, processes):
+        with client.stream("GET", "/api/queue/events") as stream:
+            lines = stream.iter_lines()
+            next(lines)
+            program.signal(signal.SIGINT)
+            list(lines)
         assert program.ended() == 0
-        await_end(process)
-    finally:
-        program.close()
+        await_end(*processes)
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from server.outbox import (
     Status,
     depth_differences,
     mend_depth,
+    pause_channel,
     purge,
     reap,
     settle,
@@ -24,6 +25,7 @@ from server.outbox.statements import statement
 FULL = os.environ.get("WORKERS_TEST_FULL") == "1"
 ENDED, WAITING = (1_000_000, 100_000) if FULL else (90_000, 20_000)
 TABLE = "notifications.notification_deliveries"
+FOREIGN_ROWS = 100_000 if FULL else 20_000
 BATCH = 25
 ROUNDS = 40
 
@@ -54,9 +56,9 @@ async def _fill(connection) -> None:
     await connection.execute(f"vacuum (analyze) {TABLE}".encode())
 
 
-async def _claimed(connection) -> tuple[int, int, list[str]]:
+async def _claimed(connection, channels=("page",)) -> tuple[int, int, list[str]]:
     """Claims a batch; returns how many rows the pick looked at, its pages, and its scans."""
-    parameters = {"holder": "a", "channels": ["page"], "limit": BATCH, "lease_s": 300}
+    parameters = {"holder": "a", "channels": list(channels), "limit": BATCH, "lease_s": 300}
     cursor = await connection.execute(
         b"explain (analyze, buffers, format json, timing off) " + statement("claim"), parameters
     )
@@ -120,6 +122,47 @@ async def test_a_claim_reads_no_more_in_a_large_table(connect, connection, rows)
         assert worst_rows <= 4 * BATCH, worst_rows
         assert worst_pages <= 4 * small_pages + 100 + ROUNDS * BATCH, (worst_pages, small_pages)
     assert await depth_differences(connection) == {}
+
+
+FOREIGN = f"""
+insert into {TABLE} (channel, recipient, payload, created_at, next_attempt_at)
+select (array['paused', 'stranger'])[n %% 2 + 1], 'x', '{{"text": "x"}}',
+       now() - interval '2 hours', now() - interval '2 hours' + n * interval '1 millisecond'
+  from generate_series(1, %(foreign)s) as n
+"""
+
+
+@pytest.mark.parametrize("analysed", ["never", "when-empty", "when-full"])
+async def test_a_claim_reads_nothing_that_is_not_for_it(connection, rows, analysed):
+    """However much is due before: of a paused channel, of one that it does not know or has parked.
+
+    Whatever the planner believes: that there is nothing, or that it is all of one channel.
+    """
+    if analysed == "when-empty":
+        await rows.add(connection, 3)
+        await connection.execute(f"analyze {TABLE}".encode())
+    await pause_channel(connection, "paused")
+    await connection.execute(f"alter table {TABLE} disable trigger user".encode())
+    await connection.execute(FOREIGN.encode(), {"foreign": FOREIGN_ROWS})
+    await connection.execute(f"alter table {TABLE} enable trigger user".encode())
+    await rows.add(connection, 3 * BATCH)
+    await rows.add(connection, BATCH, channel="mail")
+    if analysed == "when-full":
+        await connection.execute(f"analyze {TABLE}".encode())
+    for _ in range(3):
+        looked, pages, scans = await _claimed(connection, ["mail", "page", "paused"])
+        assert looked <= 4 * BATCH, (looked, scans)
+        assert pages <= 40 * BATCH, (pages, scans)
+        assert not any(scan.startswith("Seq Scan") for scan in scans), scans
+        await _settle_all(connection, sent=True)
+    for name in ("next_due", "depth"):
+        parameters = {"channels": ["mail", "page", "paused"]} if name == "next_due" else {}
+        cursor = await connection.execute(
+            b"explain (analyze, buffers, format json, timing off) " + statement(name), parameters
+        )
+        [(plan,)] = await cursor.fetchall()
+        pages = plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"]
+        assert pages <= 40 * BATCH, (name, pages)
 
 
 async def test_reaping_and_purging_read_no_more_either(connection):

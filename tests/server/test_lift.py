@@ -38,6 +38,19 @@ def test_it_imports_psycopg_and_the_standard_library_only():
             assert {name.split(".")[0] for name in names} <= allowed, path
 
 
+def test_no_clock_of_a_host_is_read():
+    """When something is due, and until when a lease holds, is the database's to say.
+
+    What a process measures itself are spans, on a clock that cannot be set.
+    """
+    wall = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime"}
+    for path in FOLDER.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                of = ast.unparse(node.func.value)
+                assert not (of in {"time", "datetime", "date"} and node.func.attr in wall), path
+
+
 def test_the_rules_do_no_input_or_output():
     """Policy and model take time and chance as parameters."""
     banned = {"asyncio", "time", "random", "psycopg", "os", "logging", "socket", "secrets"}

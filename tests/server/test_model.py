@@ -402,12 +402,10 @@ class Outbox(RuleBasedStateMachine):
         return done
 
     async def somebody_waits(self) -> bool:
-        """Whether a connection of ours waits for a lock of another one."""
-        pids = [c.info.backend_pid for c in self.connections.values()]
+        """Whether somebody in this database waits for a lock of another one."""
         cursor = await self.operator.execute(
-            "select exists (select from unnest(%s::int[]) as pid"
-            " where cardinality(pg_blocking_pids(pid)) > 0)",
-            (pids,),
+            "select exists (select from pg_stat_activity where datname = current_database()"
+            " and backend_type = 'client backend' and cardinality(pg_blocking_pids(pid)) > 0)"
         )
         row = await cursor.fetchone()
         return row is not None and bool(row[0])
@@ -483,7 +481,7 @@ def play(conninfo: str, examples: int, *phases: Phase) -> None:
 
     async def opened() -> list[Connection]:
         return [
-            await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
+            await psycopg.AsyncConnection.connect(conninfo, autocommit=True, prepare_threshold=None)
             for _ in (*HOLDERS, "operator")
         ]
 
@@ -514,6 +512,7 @@ def test_arbitrary_histories(database):
 
 HEADS = b"""limit %(limit)s
               for update skip locked) as head
+     where c.channel not in (select channel from notifications.paused_channels)
      order by head.next_attempt_at, head.created_at, head.id
      limit %(limit)s"""
 MISTAKES = {

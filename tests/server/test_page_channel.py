@@ -1,5 +1,7 @@
 """The channel "page" really delivers somewhere, and shows a duplicate as one."""
 
+import asyncio
+import contextlib
 from dataclasses import replace
 
 import pytest
@@ -42,6 +44,41 @@ async def test_a_reader_never_misses_a_message_that_commits_late(connect, connec
         seen = await page_messages(connection, after=0)
     assert [message.delivery_id for message in seen] == [first, second]
     assert await page_messages(connection, after=seen[-1].position) == []
+
+
+async def test_an_older_transaction_that_draws_its_position_later(connect, connection, rows):
+    """It waits for the younger one, or a reader would pass that one's message."""
+    ids = await rows.add(connection, 2)
+    first, second = [await rows.take(connection, 1) for _ in ids]
+
+    def lending(opened):
+        return lambda: contextlib.nullcontext(opened)
+
+    async with connect() as old, connect() as young:
+        for one in (old, young):
+            await one.execute("begin")
+            await one.execute("select pg_current_xact_id()")
+        await PageChannel(lending(young)).send(first[0])
+        sending = asyncio.create_task(PageChannel(lending(old)).send(second[0]))
+        async with asyncio.timeout(60):
+            while not (sending.done() or await _waiting(connection)):  # noqa: ASYNC110 - in the server
+                await asyncio.sleep(0.02)
+        if sending.done():
+            await old.execute("commit")
+        seen = await page_messages(connection, after=0)
+        await young.execute("commit")
+        await sending
+        await old.execute("commit")
+    seen += await page_messages(connection, after=seen[-1].position if seen else 0)
+    assert [message.delivery_id for message in seen] == ids
+
+
+async def _waiting(connection) -> bool:
+    cursor = await connection.execute(
+        "select from pg_stat_activity"
+        " where datname = current_database() and wait_event = 'advisory'"
+    )
+    return cursor.rowcount > 0
 
 
 async def test_the_newest_come_without_a_position(connection, rows):

@@ -65,6 +65,19 @@ async def test_no_json_at_all(client):
     await _problem(client, "POST", "/api/deliveries", 422, content=b"{", headers=headers)
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded"])
+async def test_a_body_that_is_not_called_json_is_told_so(client, kind):
+    """What is at fault is the header, whatever the body is."""
+    content = '{"payload": {"text": "x"}}'
+    headers = ADMIN | {"content-type": kind}
+    _, problem = await _problem(
+        client, "POST", "/api/deliveries", 422, content=content, headers=headers
+    )
+    [error] = problem["errors"]
+    assert error["field"] == "body"
+    assert "Content-Type: application/json" in error["message"]
+
+
 @pytest.mark.parametrize("text", ["a\\u0000b", "\\ud800"])
 async def test_what_the_database_cannot_hold_is_refused_before_it(client, text):
     """A null character, half a surrogate pair: the answer names the field."""

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from server.database import bring_up_to_date
+from server.database import bring_up_to_date, one_connection
 from server.outbox import NewDelivery, depth, enqueue, recount
 from tests.chaos.database import own_database
 from tests.server.program import PATIENCE_S, Program
@@ -33,14 +33,21 @@ def restartable():
 
 
 async def _add(conninfo: str, count: int) -> list[int]:
-    async with await psycopg.AsyncConnection.connect(conninfo) as connection:
+    async with await one_connection(conninfo, autocommit=False) as connection:
         return await enqueue(
             connection, [NewDelivery("page", "page", {"text": "x"})] * count, max_attempts=5
         )
 
 
+async def _until_sending(conninfo: str) -> None:
+    """Returns once a worker holds something."""
+    async with await one_connection(conninfo) as connection, asyncio.timeout(PATIENCE_S):
+        while not (await depth(connection)).processing:  # noqa: ASYNC110 - in the database
+            await asyncio.sleep(0.01)
+
+
 async def _until_all_are_sent(conninfo: str) -> psycopg.AsyncConnection:
-    connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
+    connection = await one_connection(conninfo)
     async with asyncio.timeout(PATIENCE_S):
         while True:
             found = await depth(connection)
@@ -55,7 +62,7 @@ async def test_a_restart_in_the_middle_of_a_batch(restartable, kind):
     worker = Program("work", DATABASE_URL=restartable.conninfo, **HASTY)
     try:
         before = await _add(restartable.conninfo, 20)
-        await asyncio.to_thread(worker.until, "claim")
+        await _until_sending(restartable.conninfo)
         restart = restartable.restart_fast if kind == "fast" else restartable.restart_immediate
         await asyncio.to_thread(restart)
         after = await _add(restartable.conninfo, 5)
@@ -85,7 +92,7 @@ async def test_a_standby_takes_over_in_the_middle_of_a_batch():
         worker = Program("work", DATABASE_URL=either, **HASTY)
         try:
             before = await _add(either, 20)
-            await asyncio.to_thread(worker.until, "claim")
+            await _until_sending(either)
             await asyncio.to_thread(primary.crash)
             await asyncio.to_thread(worker.until, "database-away")
             await asyncio.to_thread(standby.promote)

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from server.outbox import Delivery, Policy, Refused, SettleAbandonedError, Turn, settle
+from server.outbox.connect import cut
 from server.outbox.model import Settlement, Status
 
 FAST = Policy(lease_s=5, send_timeout_s=1, send_margin_s=1, poll_s=1)
@@ -215,7 +216,7 @@ async def test_outcomes_are_written_when_the_database_comes_back(connect, connec
     calls = 0
 
     class Flaky:
-        """Lends connections, of which the second one is cut off by the server."""
+        """Lends connections, of which the second one is cut off."""
 
         async def __aenter__(self):
             nonlocal calls
@@ -223,9 +224,7 @@ async def test_outcomes_are_written_when_the_database_comes_back(connect, connec
             self.lent = connect()
             opened = await self.lent.__aenter__()
             if calls == 2:
-                await connection.execute(
-                    "select pg_terminate_backend(%s)", (opened.info.backend_pid,)
-                )
+                cut(opened)
             return opened
 
         async def __aexit__(self, *error):

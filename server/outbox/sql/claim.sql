@@ -10,8 +10,7 @@
 -- the end of this transaction, and is then as due as before.
 with due as materialized (
     select head.id
-      from unnest(array(select unnest(%(channels)s::text[])
-                        except select channel from notifications.paused_channels)) as c(channel)
+      from unnest(%(channels)s::text[]) as c(channel)
      cross join lateral (
            select id, next_attempt_at, created_at
              from notifications.notification_deliveries
@@ -21,6 +20,7 @@ with due as materialized (
             order by next_attempt_at, created_at, id
             limit %(limit)s
               for update skip locked) as head
+     where c.channel not in (select channel from notifications.paused_channels)
      order by head.next_attempt_at, head.created_at, head.id
      limit %(limit)s
 )

@@ -3,16 +3,15 @@
 select extract(epoch from min(at) - clock_timestamp())::float8 as seconds
   from (
         (select head.at
-           from unnest(array(select unnest(%(channels)s::text[])
-                             except select channel from notifications.paused_channels))
-                as c(channel)
+           from unnest(%(channels)s::text[]) as c(channel)
           cross join lateral (
                 select next_attempt_at as at
                   from notifications.notification_deliveries
                  where status = 'pending'
                    and channel = c.channel
                  order by next_attempt_at, created_at, id
-                 limit 1) as head)
+                 limit 1) as head
+          where c.channel not in (select channel from notifications.paused_channels))
         union all
         (select min(lease_expires_at)
            from notifications.notification_deliveries
