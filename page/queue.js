@@ -1,10 +1,10 @@
-import { announce } from "./announcer.js";
 import { byId } from "./element.js";
 import { whole } from "./numbers.js";
 import { Poller } from "./poller.js";
 import { showDepth, showPolicy } from "./queue-figure.js";
 import { site } from "./site.js";
 import { say, whenSpoken } from "./text.js";
+import { showStatus } from "./told.js";
 
 /**
  * The queue section: asks for the depth, shows it, and says so when nobody answers.
@@ -12,10 +12,13 @@ import { say, whenSpoken } from "./text.js";
  * @import { Depth, Policy } from "./queue-figure.js"
  */
 
+const STATUS = "enqueue-status";
+
 /** @type {Depth | undefined} */
 let depth;
 /** @type {Policy | undefined} */
 let policy;
+let absent = false;
 
 /** Begins to poll, and connects the buttons. */
 export function connectQueue() {
@@ -66,20 +69,21 @@ async function jsonOf(response) {
 function setPresent(present) {
   byId("queue-live", HTMLElement).hidden = !present;
   byId("queue-absent", HTMLElement).hidden = present;
-  if (present) return;
-  const mode = byId("queue-mode", HTMLElement);
-  mode.dataset.mode = "absent";
-  mode.textContent = say("queue.mode.absent");
+  absent = !present;
+  show();
 }
 
 function show() {
   if (depth) showDepth(depth);
   if (policy) showPolicy(policy);
+  if (!absent) return;
+  const mode = byId("queue-mode", HTMLElement);
+  mode.dataset.mode = "absent";
+  mode.textContent = say("queue.mode.absent");
 }
 
 /** @param {number} count deliveries to put into the queue */
 async function enqueue(count) {
-  const line = byId("enqueue-status", HTMLElement);
   const response = await fetch(new URL("deliveries", site.api), {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -91,10 +95,11 @@ async function enqueue(count) {
     }),
   }).catch(() => undefined);
   if (response?.ok) {
-    line.textContent = say("queue.enqueued", { count: whole(count) });
+    showStatus(STATUS, () => say("queue.enqueued", { count: whole(count) }));
   } else {
     const problem = await response?.json().catch(() => undefined);
-    line.textContent = say("queue.refused", { reason: problem?.detail ?? say("queue.noAnswer") });
+    showStatus(STATUS, () =>
+      say("queue.refused", { reason: problem?.detail ?? say("queue.noAnswer") }),
+    );
   }
-  announce(line.textContent);
 }
