@@ -1,7 +1,6 @@
 import { byId } from "./element.js";
 import { whole } from "./numbers.js";
 import { Poller } from "./poller.js";
-import { showDepth, showPolicy } from "./queue-figure.js";
 import { site } from "./site.js";
 import { say, whenSpoken } from "./text.js";
 import { showStatus } from "./told.js";
@@ -19,6 +18,8 @@ let depth;
 /** @type {Policy | undefined} */
 let policy;
 let absent = false;
+/** @type {typeof import("./queue-figure.js") | undefined} */
+let figure;
 
 /** Begins to poll, and connects the buttons. */
 export function connectQueue() {
@@ -40,6 +41,8 @@ export function connectQueue() {
 /** @param {AbortSignal} signal */
 async function ask(signal) {
   policy ??= await getJson("queue/policy", signal);
+  // Where no server answers, the figure is not needed.
+  figure ??= await import("./queue-figure.js");
   // The browser revalidates with the ETag of the answer that it has.
   depth = await getJson("queue/depth", signal);
   show();
@@ -74,8 +77,8 @@ function setPresent(present) {
 }
 
 function show() {
-  if (depth) showDepth(depth);
-  if (policy) showPolicy(policy);
+  if (depth) figure?.showDepth(depth);
+  if (policy) figure?.showPolicy(policy);
   if (!absent) return;
   const mode = byId("queue-mode", HTMLElement);
   mode.dataset.mode = "absent";
