@@ -2,6 +2,7 @@ import { byId, find } from "./element.js";
 import { FittedFigure } from "./fitted-figure.js";
 import { countNumbers, sameNumbers, totalMs } from "./histogram-result.js";
 import { span, times, whole } from "./numbers.js";
+import { calledName } from "./photo.js";
 import { svg } from "./svg.js";
 import { say } from "./text.js";
 
@@ -42,7 +43,7 @@ function fillColumn(place, run) {
   cell("dropped", place, run?.measure.dropped, whole);
   cell("delay", place, run?.measure.longestDelay ?? undefined, span);
   cell("boot", place, run?.bootMs, span);
-  cell("photo", place, undefined, whole).textContent = run?.photo ?? NOTHING;
+  cell("photo", place, undefined, whole).textContent = run ? calledName(run.photo) : NOTHING;
   const digest = cell("digest", place, undefined, whole);
   if (run) digest.textContent = run.result.digest.slice(0, 12);
 }

@@ -1,5 +1,6 @@
 import { size, whole } from "./numbers.js";
 import { TaskError } from "./protocol.js";
+import { SayableError } from "./sayable-error.js";
 import { canSay, say } from "./text.js";
 
 /**
@@ -9,6 +10,7 @@ import { canSay, say } from "./text.js";
  * @returns {string}
  */
 export function sentenceFor(error) {
+  if (error instanceof SayableError) return say(error.key);
   if (!(error instanceof Error || error instanceof DOMException)) return String(error);
   const { code = error.name, details = { ...error } } = error instanceof TaskError ? error : {};
   const key = `error.${code}`;

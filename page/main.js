@@ -7,6 +7,7 @@ import { connectQueue } from "./queue.js";
 import { connectStage } from "./stage.js";
 import { connectSwitches } from "./switches.js";
 import { loadWords, say, whenSpoken } from "./text.js";
+import { tell } from "./told.js";
 import { WorkerA } from "./worker-a.js";
 
 await loadWords();
@@ -25,7 +26,7 @@ if (missing.length === 0) {
     import("./transfer.js")
       .then(({ compareTransfer }) => compareTransfer())
       .catch(() => {
-        byId("transfer-status", HTMLElement).textContent = say("transfer.broken");
+        tell(byId("transfer-status", HTMLElement), () => say("transfer.broken"));
       });
   });
   const pool = byId("pool", HTMLElement);
@@ -43,7 +44,7 @@ if (missing.length === 0) {
       }
     } catch {
       const status = place ? "pool-photos-status" : "pool-status";
-      byId(status, HTMLElement).textContent = say("page.partMissing");
+      tell(byId(status, HTMLElement), () => say("page.partMissing"));
     }
   });
   // If this fails, the buttons try again and say so.

@@ -1,12 +1,14 @@
 import { byId, find } from "./element.js";
 import { showPreview } from "./photo-preview.js";
+import { SayableError } from "./sayable-error.js";
 import { site } from "./site.js";
 import { say, whenSpoken } from "./text.js";
 
 /**
  * The picture that gets counted: the reader's own (dialog, drop, paste) or a sample.
  *
- * @typedef {{name: string, bytes: Uint8Array<ArrayBuffer>}} Photo the file as it is, never re-encoded
+ * @typedef {{name: string, bytes: Uint8Array<ArrayBuffer>}} Photo the file as it is, never
+ *   re-encoded; the name is empty when it was pasted without one
  * @typedef {{file: string, thumb: string, width: number, height: number, bytes: number, alt: string}} Sample
  */
 
@@ -33,15 +35,21 @@ export function whenPhotoChanges(listener) {
 export async function currentPhoto() {
   if (current) return current;
   const [first] = await loadSamples();
-  if (!first) throw new Error(say("photo.noSamples"));
+  if (!first) throw new SayableError("photo.noSamples");
   return chooseSample(first);
 }
+
+/**
+ * @param {string} name of a photo
+ * @returns {string} what the page calls it, in the reader's language
+ */
+export const calledName = (name) => name || say("photo.pasted");
 
 /** @returns {Promise<Sample[]>} */
 async function loadSamples() {
   if (samples.length === 0) {
     const response = await fetch(new URL("samples/samples.json", site.assets));
-    if (!response.ok) throw new Error(say("photo.noSamples"));
+    if (!response.ok) throw new SayableError("photo.noSamples");
     samples = await response.json();
   }
   return samples;
@@ -63,7 +71,7 @@ export async function samplePhotos() {
  */
 async function loadSample({ file }) {
   const response = await fetch(new URL(`samples/${file}`, site.assets));
-  if (!response.ok) throw new Error(say("photo.noSamples"));
+  if (!response.ok) throw new SayableError("photo.noSamples");
   return { name: file, bytes: new Uint8Array(await response.arrayBuffer()) };
 }
 
@@ -88,7 +96,7 @@ function choose(name, bytes) {
 
 /** @param {Blob & {name?: string}} file */
 async function chooseFile(file) {
-  choose(file.name || say("photo.pasted"), new Uint8Array(await file.arrayBuffer()));
+  choose(file.name ?? "", new Uint8Array(await file.arrayBuffer()));
 }
 
 /**

@@ -6,6 +6,7 @@
  */
 
 import { Moves } from "./pool-moves.js";
+import { TaskQueue } from "./pool-queue.js";
 import { emptySlot, mayStart } from "./pool-state.js";
 
 /**
@@ -93,14 +94,13 @@ class Turn extends Moves {
       this.settle(task, refusal);
       return;
     }
-    // Behind all that are as urgent, which keeps the order in which they came.
-    let at = pool.queue.length;
-    while (at > 0 && pool.queue[at - 1].priority < task.priority) at -= 1;
-    const ahead = at === pool.queue.length ? pool.queue : pool.queue.slice(0, at);
-    pool.queue = ahead.concat(
-      [{ ...task, deadline: this.now + task.timeout }],
-      pool.queue.slice(at),
-    );
+    pool.queue = pool.queue.with({
+      id: task.id,
+      name: task.name,
+      priority: task.priority,
+      timeout: task.timeout,
+      deadline: this.now + task.timeout,
+    });
   }
 
   /**
@@ -146,7 +146,7 @@ class Turn extends Moves {
     this.effects.push({ type: "ready", worker, boot });
     if (pool.known) return;
     pool.known = tasks;
-    for (const task of pool.queue.filter(({ name }) => !tasks.includes(name))) {
+    for (const task of [...pool.queue].filter(({ name }) => !tasks.includes(name))) {
       this.unqueue(task.id, unknown(task.name, tasks));
     }
   }
@@ -219,7 +219,8 @@ class Turn extends Moves {
         this.end(slot, "terminated");
       }
     }
-    for (const task of pool.queue.filter(({ deadline }) => deadline <= now)) {
+    if (pool.queue.soonest > now) return;
+    for (const task of [...pool.queue].filter(({ deadline }) => deadline <= now)) {
       const { id, timeout } = task;
       this.unqueue(id, { kind: "timedOut", limit: "timeout", ms: timeout, ended: "waiting" });
     }
@@ -255,7 +256,7 @@ class Turn extends Moves {
   #resume(away) {
     const { pool } = this;
     const later = (/** @type {Task} */ task) => ({ ...task, deadline: task.deadline + away });
-    pool.queue = pool.queue.map(later);
+    pool.queue = new TaskQueue([...pool.queue].map(later));
     for (const slot of pool.slots) {
       slot.until += away;
       slot.task = slot.task && later(slot.task);
@@ -291,10 +292,10 @@ class Turn extends Moves {
   #assign() {
     const { pool, now } = this;
     for (const slot of pool.slots) {
-      if (pool.queue.length === 0) return;
+      const task = pool.queue.first;
+      if (!task) return;
       if (!isFree(slot)) continue;
-      const task = pool.queue[0];
-      pool.queue = pool.queue.slice(1);
+      pool.queue = pool.queue.without(task);
       slot.status = "busy";
       slot.task = task;
       slot.until = Math.min(now + pool.limits.taskTimeout, task.deadline);

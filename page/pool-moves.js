@@ -3,7 +3,8 @@
  * notes the effects that belong to it.
  */
 
-import { emptySlot, isAlive } from "./pool-state.js";
+import { TaskQueue } from "./pool-queue.js";
+import { copyOf, emptySlot, isAlive } from "./pool-state.js";
 
 /**
  * @import { ErrorMessage } from "./protocol.js"
@@ -23,11 +24,7 @@ export class Moves {
   constructor(before, now) {
     this.now = now;
     /** @type {PoolState} */
-    this.pool = {
-      ...before,
-      slots: before.slots.map((slot) => ({ ...slot })),
-      counts: { ...before.counts },
-    };
+    this.pool = copyOf(before);
     /** @type {Effect[]} */
     this.effects = [];
   }
@@ -41,7 +38,7 @@ export class Moves {
     pool.phase = "closed";
     pool.end = end;
     for (const task of pool.queue) this.settle(task, end);
-    pool.queue = [];
+    pool.queue = new TaskQueue();
     for (const slot of [...pool.slots]) {
       slot.leaving = true;
       if (slot.task && slot.status === "busy") this.settle(slot.task, end);
@@ -156,9 +153,9 @@ export class Moves {
    */
   unqueue(id, outcome) {
     const { pool } = this;
-    const task = pool.queue.find((waiting) => waiting.id === id);
+    const task = pool.queue.find(id);
     if (!task) return false;
-    pool.queue = pool.queue.filter((waiting) => waiting !== task);
+    pool.queue = pool.queue.without(task);
     this.settle(task, outcome);
     return true;
   }

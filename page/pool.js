@@ -160,7 +160,7 @@ export class WorkerPool {
       listener("onProgress", onProgress);
       this.#lastId += 1;
       const id = this.#lastId;
-      const forget = signal && this.#follow(signal, id);
+      const forget = signal && this.#listen(signal, id);
       /** @type {Job} */
       const job = { resolve, reject, payload, transfer, posted: false, onProgress, forget };
       this.#jobs.set(id, job);
@@ -170,7 +170,7 @@ export class WorkerPool {
         task: { id, name: task, priority, timeout },
         ...(signal?.aborted && { aborted: { kind: "aborted", reason: signal.reason } }),
       });
-      this.#hold(id, job);
+      if (!job.posted) this.#hold(id, job);
     });
   }
 
@@ -179,7 +179,7 @@ export class WorkerPool {
    * @param {number} id
    * @returns {() => void} takes the listener off again
    */
-  #follow(signal, id) {
+  #listen(signal, id) {
     const onAbort = () => this.#take({ type: "aborted", id, reason: signal.reason });
     signal.addEventListener("abort", onAbort);
     return () => signal.removeEventListener("abort", onAbort);
@@ -246,20 +246,26 @@ export class WorkerPool {
    * @param {PoolEvent} event
    */
   #take(event) {
-    this.#events.push(event);
-    if (this.#busy) return;
+    if (this.#busy) {
+      this.#events.push(event);
+      return;
+    }
     this.#busy = true;
     try {
-      for (let next = this.#events.shift(); next; next = this.#events.shift()) {
-        const { state, effects } = step(this.#state, next, performance.now());
-        this.#state = state;
-        for (const effect of effects) this.#carryOut(effect);
-      }
+      this.#follow(event);
+      for (let next = this.#events.shift(); next; next = this.#events.shift()) this.#follow(next);
     } finally {
       this.#busy = false;
     }
     this.#setAlarm();
     this.#spread();
+  }
+
+  /** @param {PoolEvent} event */
+  #follow(event) {
+    const { state, effects } = step(this.#state, event, performance.now());
+    this.#state = state;
+    for (const effect of effects) this.#carryOut(effect);
   }
 
   /** @param {Effect} effect */
@@ -369,7 +375,7 @@ export class WorkerPool {
    * @param {Job} job of a task that may have to wait
    */
   #hold(id, job) {
-    if (job.posted || !this.#jobs.has(id)) return;
+    if (!this.#jobs.has(id)) return;
     try {
       Object.assign(job, held(job.payload, job.transfer));
     } catch (error) {
@@ -425,6 +431,8 @@ export class WorkerPool {
 
   #setAlarm() {
     const deadline = nextDeadline(this.#state);
+    // An alarm that comes too early does no harm, and a new timer for each task takes its time.
+    if (deadline >= this.#alarm && deadline !== Number.POSITIVE_INFINITY) return;
     if (deadline === this.#alarm) return;
     clearTimeout(this.#timer);
     this.#alarm = deadline;

@@ -1,10 +1,9 @@
-import { announce } from "./announcer.js";
 import { byId } from "./element.js";
 import { whole } from "./numbers.js";
 import { Poller } from "./poller.js";
-import { showDepth, showPolicy } from "./queue-figure.js";
 import { site } from "./site.js";
 import { say, whenSpoken } from "./text.js";
+import { showStatus } from "./told.js";
 
 /**
  * The queue section: asks for the depth, shows it, and says so when nobody answers.
@@ -12,10 +11,15 @@ import { say, whenSpoken } from "./text.js";
  * @import { Depth, Policy } from "./queue-figure.js"
  */
 
+const STATUS = "enqueue-status";
+
 /** @type {Depth | undefined} */
 let depth;
 /** @type {Policy | undefined} */
 let policy;
+let absent = false;
+/** @type {typeof import("./queue-figure.js") | undefined} */
+let figure;
 
 /** Begins to poll, and connects the buttons. */
 export function connectQueue() {
@@ -37,6 +41,8 @@ export function connectQueue() {
 /** @param {AbortSignal} signal */
 async function ask(signal) {
   policy ??= await getJson("queue/policy", signal);
+  // Where no server answers, the figure is not needed.
+  figure ??= await import("./queue-figure.js");
   // The browser revalidates with the ETag of the answer that it has.
   depth = await getJson("queue/depth", signal);
   show();
@@ -66,20 +72,21 @@ async function jsonOf(response) {
 function setPresent(present) {
   byId("queue-live", HTMLElement).hidden = !present;
   byId("queue-absent", HTMLElement).hidden = present;
-  if (present) return;
+  absent = !present;
+  show();
+}
+
+function show() {
+  if (depth) figure?.showDepth(depth);
+  if (policy) figure?.showPolicy(policy);
+  if (!absent) return;
   const mode = byId("queue-mode", HTMLElement);
   mode.dataset.mode = "absent";
   mode.textContent = say("queue.mode.absent");
 }
 
-function show() {
-  if (depth) showDepth(depth);
-  if (policy) showPolicy(policy);
-}
-
 /** @param {number} count deliveries to put into the queue */
 async function enqueue(count) {
-  const line = byId("enqueue-status", HTMLElement);
   const response = await fetch(new URL("deliveries", site.api), {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -91,10 +98,11 @@ async function enqueue(count) {
     }),
   }).catch(() => undefined);
   if (response?.ok) {
-    line.textContent = say("queue.enqueued", { count: whole(count) });
+    showStatus(STATUS, () => say("queue.enqueued", { count: whole(count) }));
   } else {
     const problem = await response?.json().catch(() => undefined);
-    line.textContent = say("queue.refused", { reason: problem?.detail ?? say("queue.noAnswer") });
+    showStatus(STATUS, () =>
+      say("queue.refused", { reason: problem?.detail ?? say("queue.noAnswer") }),
+    );
   }
-  announce(line.textContent);
 }

@@ -21,8 +21,12 @@ const NARROW = 660;
 const CELL = 15;
 const MOST_CELLS = 60;
 const ROW = 52;
+/** Room for what an empty queue says. */
+const WORDS = 84;
 const BOX = 42;
 const END_WIDTH = 214;
+/** A line that branches does so at most this far before what it leads to. */
+const TURN = 28;
 
 /** @type {PoolView} */
 let view = {
@@ -63,7 +67,7 @@ function wide(width) {
   const endsTop = middle - (3 * ROW - (ROW - BOX)) / 2;
   const workerWidth = right - 56 - left;
   const parts = [
-    ...flows(queueWidth, left, middle, workersTop, view.workers.length),
+    ...flows(view.queued ? queueWidth : WORDS, left, middle, workersTop, view.workers.length),
     ...flows(right, left + workerWidth, middle, workersTop, view.workers.length),
     ...(view.workers.length > 0 ? flows(right - 28, right, middle, endsTop, 3) : []),
     ...queue(0, middle, columns),
@@ -99,7 +103,7 @@ function narrow(width) {
  * @param {number} count
  */
 function flows(from, to, middle, top, count) {
-  const turn = (from + to) / 2;
+  const turn = Math.max((from + to) / 2, to - TURN);
   return Array.from({ length: count }, (_, index) =>
     svg("path", {
       class: "flow",
@@ -130,7 +134,9 @@ function queue(left, middle, columns) {
     }),
   );
   const words = say("pool.waiting", { count: whole(view.queued) });
-  return [...cells, svg("text", { class: "box-name", x: left, y: top - 8 }, words)];
+  // Without any cells below them the words stand where the cells would.
+  const y = shown === 0 ? middle + 4 : top - 8;
+  return [...cells, svg("text", { class: "box-name", x: left, y }, words)];
 }
 
 /**

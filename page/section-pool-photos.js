@@ -1,4 +1,3 @@
-import { announce } from "./announcer.js";
 import { byId, find } from "./element.js";
 import { log } from "./event-log.js";
 import { sentenceFor } from "./failure.js";
@@ -8,6 +7,7 @@ import { runtimeOn } from "./places.js";
 import { measureRun } from "./run-measure.js";
 import { section } from "./section-pool.js";
 import { say, whenSpoken } from "./text.js";
+import { showStatus } from "./told.js";
 
 /**
  * @import { FrameMeter } from "./frame-meter.js"
@@ -16,6 +16,7 @@ import { say, whenSpoken } from "./text.js";
  * @typedef {{total: number, gap: number, pictures: number}} Measured times in milliseconds
  */
 
+const STATUS = "pool-photos-status";
 const KNOBS = { method: "loop", max_side: 512 };
 
 /** @type {Partial<Record<PhotoPlace, Measured>>} */
@@ -37,7 +38,7 @@ export async function countPhotos(place, meter, presses) {
   try {
     const photos = await samplePhotos();
     const run = await runnerAt(place);
-    status(say("pool.photosRunning", { count: whole(photos.length) }));
+    showStatus(STATUS, () => say("pool.photosRunning", { count: whole(photos.length) }));
     let total = 0;
     const { measure } = await measureRun(meter, presses, async () => {
       const started = performance.now();
@@ -46,15 +47,16 @@ export async function countPhotos(place, meter, presses) {
     });
     measured[place] = { total, gap: measure.longestGap, pictures: photos.length };
     show();
-    const sentence = say("pool.photosDone", {
-      count: whole(photos.length),
-      total: span(total),
-      gap: span(measure.longestGap),
-    });
-    status(sentence);
+    const sentence = () =>
+      say("pool.photosDone", {
+        count: whole(photos.length),
+        total: span(total),
+        gap: span(measure.longestGap),
+      });
+    showStatus(STATUS, sentence);
     log(sentence, place === "main" ? "main" : "worker", "pool-log");
   } catch (error) {
-    status(sentenceFor(error), true);
+    showStatus(STATUS, () => sentenceFor(error), true);
   } finally {
     setBusy(false);
   }
@@ -67,12 +69,11 @@ export async function countPhotos(place, meter, presses) {
  * @returns {Promise<(task: string, payload: object) => Promise<unknown>>}
  */
 async function runnerAt(place) {
+  showStatus(STATUS, () => say("pool.photosBooting"));
   if (place !== "pool") {
-    status(say("pool.photosBooting"));
     const runtime = await runtimeOn(place, () => {});
     return (task, payload) => runtime.run(task, payload, {});
   }
-  status(say("pool.photosBooting"));
   await section.allReady();
   return (task, payload) => section.run(task, payload);
 }
@@ -96,15 +97,4 @@ function setBusy(value) {
   for (const button of document.querySelectorAll('[data-pool="photos"]')) {
     button.setAttribute("aria-disabled", String(value));
   }
-}
-
-/**
- * @param {string} sentence
- * @param {boolean} [failed]
- */
-function status(sentence, failed = false) {
-  const line = byId("pool-photos-status", HTMLElement);
-  line.textContent = sentence;
-  line.classList.toggle("failed", failed);
-  announce(sentence);
 }

@@ -1,4 +1,3 @@
-import { announce } from "./announcer.js";
 import { byId } from "./element.js";
 import { log } from "./event-log.js";
 import { sentenceFor } from "./failure.js";
@@ -10,6 +9,7 @@ import { Ledger } from "./section-pool-ledger.js";
 import { showLedger, showLimits, showWorkers } from "./section-pool-tables.js";
 import { site } from "./site.js";
 import { say, whenSpoken } from "./text.js";
+import { showStatus } from "./told.js";
 
 /**
  * @import { Happening, PoolStats } from "./pool.js"
@@ -21,6 +21,7 @@ const MAX_QUEUE = 100;
 /** Tasks beyond what there is room for, when the reader overfills the queue. */
 const EXCESS = 20;
 const LOG = "pool-log";
+const STATUS = "pool-status";
 
 /** What the tasks of the figure are given. */
 const PAYLOADS = {
@@ -105,14 +106,14 @@ class PoolSection {
     for (let sent = 0; sent < count; sent += 1) {
       this.run(task, PAYLOADS[task]()).catch(() => {});
     }
-    this.#status(say("pool.sent", { count: whole(count), task }));
+    showStatus(STATUS, () => say("pool.sent", { count: whole(count), task }));
   }
 
   /** Kills a worker, in another way each time, before anything else that waits. */
   crash() {
     const how = DEATHS[this.#deaths % DEATHS.length];
     this.#deaths += 1;
-    this.#status(say(`pool.death.${how}`));
+    showStatus(STATUS, () => say(`pool.death.${how}`));
     this.run("crash", { how }, 1).catch(() => {});
   }
 
@@ -125,12 +126,12 @@ class PoolSection {
   cancel() {
     this.#abort.abort();
     this.#abort = new AbortController();
-    this.#status(say("pool.cancelled"));
+    showStatus(STATUS, () => say("pool.cancelled"));
   }
 
   destroy() {
     this.#pool?.destroy(new Error("The reader destroyed the pool."));
-    this.#status(say("pool.destroyed"));
+    showStatus(STATUS, () => say("pool.destroyed"));
   }
 
   /** Resolves when every worker of the pool has been ready. */
@@ -176,7 +177,7 @@ class PoolSection {
       case "pool-closed":
         this.#pool = undefined;
         if (happening.error instanceof Error && happening.error.name === "BootError") {
-          this.#status(sentenceFor(happening.error), true);
+          showStatus(STATUS, () => sentenceFor(happening.error), true);
         }
         break;
     }
@@ -196,7 +197,8 @@ class PoolSection {
     if (this.#firstBoot === 0) this.#firstBoot = boot.ms;
     else this.#laterBoot = boot.ms;
     this.#boots.set(worker, boot);
-    log(say("pool.event.ready", { worker: whole(worker), span: span(boot.ms) }), "worker", LOG);
+    const { ms } = boot;
+    log(() => say("pool.event.ready", { worker: whole(worker), span: span(ms) }), "worker", LOG);
   }
 
   /**
@@ -205,18 +207,7 @@ class PoolSection {
    * @param {string} [error]
    */
   #log(event, worker, error = "") {
-    log(say(`pool.event.${event}`, { worker: whole(worker), error }), "worker", LOG);
-  }
-
-  /**
-   * @param {string} sentence
-   * @param {boolean} [failed]
-   */
-  #status(sentence, failed = false) {
-    const line = byId("pool-status", HTMLElement);
-    line.textContent = sentence;
-    line.classList.toggle("failed", failed);
-    announce(sentence);
+    log(() => say(`pool.event.${event}`, { worker: whole(worker), error }), "worker", LOG);
   }
 
   /** Draws once a frame at most. */

@@ -181,6 +181,10 @@ function send(message, transfer) {
  * @throws {DOMException} DataCloneError when the result cannot be cloned
  */
 function sendResult(id, result) {
+  if (typeof result !== "object") {
+    send({ type: "done", id, result });
+    return;
+  }
   // Those come first, so that they are refused before any other is detached.
   const buffers = largeBuffers(result, DEEPEST).sort((a, b) => unlikeMemory(a) - unlikeMemory(b));
   try {

@@ -4,8 +4,10 @@ import { sentenceFor } from "./failure.js";
 import { FittedFigure } from "./fitted-figure.js";
 import { median } from "./frame-meter.js";
 import { size, span, times } from "./numbers.js";
+import { SayableError } from "./sayable-error.js";
 import { svg } from "./svg.js";
 import { say, whenSpoken } from "./text.js";
+import { tell } from "./told.js";
 
 /**
  * Copying a buffer to another thread against handing it over, measured on this device.
@@ -38,7 +40,7 @@ export async function compareTransfer() {
   try {
     await measureAll();
   } catch (error) {
-    byId("transfer-status", HTMLElement).textContent = sentenceFor(error);
+    tell(byId("transfer-status", HTMLElement), () => sentenceFor(error));
   } finally {
     button.setAttribute("aria-disabled", "false");
   }
@@ -51,17 +53,17 @@ async function measureAll() {
     // The first message waits for the worker to start; it belongs to no measurement.
     await journey(worker, new ArrayBuffer(8), false);
     for (const megabytes of SIZES_MB) {
-      byId("transfer-status", HTMLElement).textContent = say("transfer.measuring", {
-        size: size(megabytes * MEGABYTE),
-      });
+      tell(byId("transfer-status", HTMLElement), () =>
+        say("transfer.measuring", { size: size(megabytes * MEGABYTE) }),
+      );
       outcome.push(await measureSize(worker, megabytes));
       show();
     }
   } finally {
     worker.terminate();
   }
-  byId("transfer-status", HTMLElement).textContent = "";
-  announce(byId("transfer-summary", HTMLElement).textContent ?? "");
+  tell(byId("transfer-status", HTMLElement), () => "");
+  announce(summary);
 }
 
 /**
@@ -106,8 +108,8 @@ function journey(worker, buffer, transfer) {
   return new Promise((resolve, reject) => {
     const started = performance.now();
     worker.onmessage = () => resolve(performance.now() - started);
-    worker.onerror = () => reject(new Error(say("transfer.broken")));
-    worker.onmessageerror = () => reject(new Error(say("transfer.broken")));
+    worker.onerror = () => reject(new SayableError("transfer.broken"));
+    worker.onmessageerror = () => reject(new SayableError("transfer.broken"));
     worker.postMessage(buffer, transfer ? [buffer] : []);
   });
 }
@@ -137,14 +139,18 @@ function show() {
   }
   const measured = measuredOnly();
   drawBars(measured);
-  const last = measured.at(-1);
-  byId("transfer-summary", HTMLElement).textContent = last
-    ? say("transfer.summary", {
-        size: size(last.megabytes * MEGABYTE),
-        copied: span(last.copied),
-        transferred: span(last.transferred),
-      })
-    : "";
+  byId("transfer-summary", HTMLElement).textContent = summary();
+}
+
+/** @returns {string} what the largest size that could be measured shows */
+function summary() {
+  const last = measuredOnly().at(-1);
+  if (!last) return "";
+  return say("transfer.summary", {
+    size: size(last.megabytes * MEGABYTE),
+    copied: span(last.copied),
+    transferred: span(last.transferred),
+  });
 }
 
 /** @type {FittedFigure | undefined} */

@@ -1,13 +1,13 @@
-import { announce } from "./announcer.js";
 import { byId, find } from "./element.js";
 import { log } from "./event-log.js";
 import { totalMs } from "./histogram-result.js";
 import { size, span } from "./numbers.js";
-import { connectPhotoPicker, currentPhoto, whenPhotoChanges } from "./photo.js";
+import { calledName, connectPhotoPicker, currentPhoto, whenPhotoChanges } from "./photo.js";
 import { showPreview } from "./photo-preview.js";
 import { runtimeOn } from "./places.js";
 import { measureRun } from "./run-measure.js";
 import { canSay, say, whenSpoken } from "./text.js";
+import { showStatus, tell } from "./told.js";
 
 /**
  * @import { FrameMeter } from "./frame-meter.js"
@@ -60,7 +60,7 @@ export class WorkerA {
       const photo = await currentPhoto();
       const runtime = await runtimeOn(place, (stage) => showBoot(place, stage));
       byId("boot-progress", HTMLElement).hidden = true;
-      this.#status(say(`status.running.${place}`));
+      showStatus("run-status", () => say(`status.running.${place}`));
       const { result, measure } = await measureRun(this.#meter, this.#presses, () =>
         this.#histogram(runtime, photo),
       );
@@ -75,11 +75,12 @@ export class WorkerA {
       };
       this.#shown = result;
       await this.#show();
-      const sentence = say(`status.done.${place}`, {
-        total: span(totalMs(result)),
-        gap: span(measure.longestGap),
-      });
-      this.#status(sentence);
+      const sentence = () =>
+        say(`status.done.${place}`, {
+          total: span(totalMs(result)),
+          gap: span(measure.longestGap),
+        });
+      showStatus("run-status", sentence);
       log(sentence, place);
     } catch (error) {
       await this.#fail(error);
@@ -105,7 +106,7 @@ export class WorkerA {
       const { decodeInBrowser } = await decoder();
       const pixels = await decodeInBrowser(photo.bytes);
       if (!pixels) throw error;
-      log(say("log.browserDecoded", { format: String(details.format) }), "page");
+      log(() => say("log.browserDecoded", { format: String(details.format) }), "page");
       const payload = {
         ...pixels,
         format: details.format,
@@ -134,9 +135,10 @@ export class WorkerA {
 
   /** @param {Photo} photo */
   async #showPhoto(photo) {
-    byId("photo-name", HTMLElement).textContent = `${photo.name}, ${size(photo.bytes.length)}`;
+    const { name, bytes } = photo;
+    tell(byId("photo-name", HTMLElement), () => `${calledName(name)}, ${size(bytes.length)}`);
     const { bitmapOf } = await decoder();
-    const bitmap = await bitmapOf(photo.bytes);
+    const bitmap = await bitmapOf(bytes);
     // Decoding takes a while, and another picture may have been chosen meanwhile.
     if (photo === (await currentPhoto())) showPreview(bitmap);
     bitmap?.close();
@@ -145,22 +147,13 @@ export class WorkerA {
   /** @param {unknown} error */
   async #fail(error) {
     const sentence = await import("./failure.js").then(
-      ({ sentenceFor }) => sentenceFor(error),
-      () => String(error),
+      ({ sentenceFor }) =>
+        () =>
+          sentenceFor(error),
+      () => () => String(error),
     );
-    this.#status(sentence, true);
+    showStatus("run-status", sentence, true);
     log(sentence, "page");
-  }
-
-  /**
-   * @param {string} sentence
-   * @param {boolean} [failed]
-   */
-  #status(sentence, failed = false) {
-    const line = byId("run-status", HTMLElement);
-    line.textContent = sentence;
-    line.classList.toggle("failed", failed);
-    announce(sentence);
   }
 
   /** @param {boolean} busy */
@@ -204,19 +197,24 @@ function showBoot(place, stage) {
   byId("boot-progress", HTMLElement).hidden = false;
   const bar = byId("boot-bar", HTMLProgressElement);
   const label = byId("boot-label", HTMLElement);
-  if (stage.bytes !== undefined && stage.total !== undefined) {
+  const { bytes, total } = stage;
+  if (bytes !== undefined && total !== undefined) {
     // The download is most of the wait, the stages after it share the last fifth of the bar.
-    bar.value = 0.8 * (stage.bytes / stage.total);
-    label.textContent = say("boot.download", {
-      place: say(`place.${place}`),
-      bytes: size(stage.bytes),
-      total: size(stage.total),
-    });
+    bar.value = 0.8 * (bytes / total);
+    tell(label, () =>
+      say("boot.download", {
+        place: say(`place.${place}`),
+        bytes: size(bytes),
+        total: size(total),
+      }),
+    );
   } else {
     bar.value = Math.min(0.98, bar.value + 0.05);
-    label.textContent = say("boot.stage", {
-      place: say(`place.${place}`),
-      stage: say(`boot.${stage.name}`),
-    });
+    tell(label, () =>
+      say("boot.stage", {
+        place: say(`place.${place}`),
+        stage: say(`boot.${stage.name}`),
+      }),
+    );
   }
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sitebuild.words import Words
 
 _FONT = re.compile(r"\bfonts/([a-z0-9-]+)\.woff2")
+_PART = re.compile(r'^@import "\./(style/[a-z-]+\.css)";$', re.MULTILINE)
 
 
 def hash_of_folder(folder: Path) -> str:
@@ -35,8 +36,11 @@ def collect_assets(root: Path, words: dict[str, Words], samples: Path | None, fo
     Inside it, paths are as in the repository, so that relative imports hold. Raises BuildError.
     """
     for path in files_under(root / "page"):
-        if path.suffix != ".toml":
+        if path.suffix not in (".css", ".toml"):
             _copy(path, folder / path.relative_to(root))
+    style = folder / "page" / "style.css"
+    style.parent.mkdir(parents=True, exist_ok=True)
+    style.write_text(_whole_style(root / "page" / "style.css"), "utf-8")
     for name in ("worker.js",):
         if (root / name).exists():
             _copy(root / name, folder / name)
@@ -48,6 +52,24 @@ def collect_assets(root: Path, words: dict[str, Words], samples: Path | None, fo
     if samples is not None:
         for path in files_under(samples):
             _copy(path, folder / "samples" / path.relative_to(samples))
+
+
+def _whole_style(style: Path) -> str:
+    """Return a style sheet with the parts that it imports in their place: one request, not many.
+
+    Raises BuildError.
+    """
+
+    def part(found: re.Match[str]) -> str:
+        path = style.parent / found[1]
+        if not path.exists():
+            raise BuildError(f"{style.name} imports {found[1]}, which is not there")
+        return path.read_text("utf-8")
+
+    whole = _PART.sub(part, style.read_text("utf-8"))
+    if "@import" in whole:
+        raise BuildError(f"{style.name}: an @import must name a part as ./style/NAME.css")
+    return whole
 
 
 def _copy_fonts(root: Path, folder: Path) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Request
 
 Message = dict[str, Any]
 
 CALL = """
-async ([thread, options]) => {
+async ([call, options]) => {
   const harness = await import("/harness/harness.js");
-  return await harness[thread](options);
+  const {shared} = window;
+  const config = {...options.config, shared: SHARED};
+  return await harness[call]({...options, config});
 }
 """
 
@@ -23,15 +27,6 @@ KEEP_SHARED = """
 async ([assets, runtimeURL]) => {
   const harness = await import("/harness/harness.js");
   window.shared = await harness.sharedBy(assets, runtimeURL);
-}
-"""
-
-CALL_SHARED = """
-async ([thread, options]) => {
-  const harness = await import("/harness/harness.js");
-  const {shared} = window;
-  const config = {...options.config, shared: SHARED};
-  return await harness[thread]({...options, config});
 }
 """
 
@@ -65,22 +60,33 @@ class Session:
 
 @dataclass
 class BootBench:
-    """A page, where its scripts are and where its runtime is."""
+    """A page, where its scripts are and where its runtime is.
+
+    `shared` is the JavaScript expression of what a boot starts from; `share` puts it there.
+    """
 
     page: Page
     origin: str
     assets: str
     runtime: str
     folder: Path
+    shared: str = "undefined"
     requests: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.page.context.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(f"{self.origin}harness/index.html")
+    @contextmanager
+    def watched(self) -> Iterator[BootBench]:
+        """Note what is asked for, as long as this lasts."""
 
-    def start(self, thread: str, *runs: tuple[str, Any], **config: Any) -> Session:
-        """Boot on `thread` (`inWorker` or `onMain`) and run tasks: pairs of name and payload."""
-        return Session(self.page.evaluate(CALL, [thread, self._options(runs, config)]))
+        def note(request: Request) -> None:
+            self.requests.append(request.url)
+
+        self.page.context.on("request", note)
+        yield self
+        self.page.context.remove_listener("request", note)
+
+    def open(self) -> None:
+        """Load the page anew."""
+        self.page.goto(f"{self.origin}harness/index.html")
 
     def share(self) -> None:
         """Boot a worker, end it, and keep in the page what it shared."""
@@ -88,19 +94,26 @@ class BootBench:
         self.page.evaluate(KEEP_SHARED, where)
         self.requests.clear()
 
-    def start_shared(
-        self, thread: str, *runs: tuple[str, Any], shared: str = "shared", **config: Any
+    def start(
+        self, thread: str, *runs: tuple[str, Any], shared: str | None = None, **config: Any
     ) -> Session:
-        """Do what `start` does, with what was shared; `shared` is an expression that changes it."""
-        script = CALL_SHARED.replace("SHARED", shared)
-        return Session(self.page.evaluate(script, [thread, self._options(runs, config)]))
+        """Boot on `thread` (`inWorker` or `onMain`) and run tasks: pairs of name and payload.
 
-    def _options(self, runs: tuple[tuple[str, Any], ...], config: Message) -> Message:
-        return {
+        `shared` is another expression than the bench's own.
+        """
+        tasks = [{"task": task, "payload": payload} for task, payload in runs]
+        return Session(self.call(thread, {"runs": tasks}, shared=shared, **config))
+
+    def call(
+        self, function: str, options: Message, *, shared: str | None = None, **config: Any
+    ) -> Any:
+        """Give what a function of the harness returns."""
+        where = {
             "assets": f"{self.origin}{self.assets}",
             "config": {"runtimeURL": f"{self.origin}{self.runtime}", **config},
-            "runs": [{"task": task, "payload": payload} for task, payload in runs],
         }
+        script = CALL.replace("SHARED", shared or self.shared)
+        return self.page.evaluate(script, [function, {**where, **options}])
 
 
 def histogram_of(encoded: bytes) -> tuple[str, Any]:

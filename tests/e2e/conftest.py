@@ -6,6 +6,7 @@ in this process meanwhile; so a browser lives for one test file and not for the 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -13,7 +14,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,15 @@ class Complaints:
         """Keep what no page caught."""
         self.seen.append(f"page error: {error.error}")
 
+    @contextmanager
+    def of(self, profile: BrowserContext) -> Iterator[None]:
+        """Keep what the pages and workers of a profile say, as long as this lasts."""
+        profile.on("console", self.on_console)
+        profile.on("weberror", self.on_error)
+        yield
+        profile.remove_listener("console", self.on_console)
+        profile.remove_listener("weberror", self.on_error)
+
     def unexpected(self) -> list[str]:
         """Give the complaints that no pattern matches."""
         return [
@@ -95,9 +106,8 @@ def complaints(request: pytest.FixtureRequest) -> Iterator[Complaints]:
 def context(browser: Browser, complaints: Complaints) -> Iterator[BrowserContext]:
     """A browser profile without history, watched by `complaints`."""
     profile = browser.new_context()
-    profile.on("console", complaints.on_console)
-    profile.on("weberror", complaints.on_error)
-    yield profile
+    with complaints.of(profile):
+        yield profile
     profile.close()
 
 
@@ -165,9 +175,29 @@ def site() -> Site:
 
 @pytest.fixture(scope="session")
 def probe_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A runtime folder whose handlers have the tasks of probe/probe.py besides the real ones."""
-    folder = tmp_path_factory.mktemp("probe")
-    shutil.copytree(ROOT / "py", folder / "py", ignore=shutil.ignore_patterns("__pycache__"))
+    """A runtime folder whose handlers have the tasks of probe/probe.py besides the real ones.
+
+    It is built once, whichever of the processes of one run comes first.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "probe"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # The manifest is written last.
+        if not (folder / "runtime" / "runtime.json").exists():
+            build_probe_runtime(folder)
+    return folder / "runtime"
+
+
+def build_probe_runtime(folder: Path) -> None:
+    """Build the handlers with the probe, and the runtime from them, below a folder."""
+    shutil.copytree(
+        ROOT / "py",
+        folder / "py",
+        ignore=shutil.ignore_patterns("__pycache__"),
+        dirs_exist_ok=True,
+    )
     handlers = folder / "py" / "handlers"
     shutil.copy(Path(__file__).parent / "probe" / "probe.py", handlers)
     with (handlers / "__init__.py").open("a") as module:
@@ -186,7 +216,6 @@ def probe_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [*build, "--out", str(folder / "runtime")], cwd=ROOT, check=True, capture_output=True
     )
-    return folder / "runtime"
 
 
 HARNESS = Path(__file__).parent / "boot_harness"
@@ -201,25 +230,67 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def boot_bench(page: Page, serve: Serve, modules: Path, probe_runtime: Path) -> BootBench:
-    """A page with this repository's modules and the tests' runtime."""
-    mounts = {"/modules/": modules, "/harness/": HARNESS, "/runtime/probe/": probe_runtime}
-    return BootBench(page, serve(mounts), "modules/", "runtime/probe/", probe_runtime)
+@pytest.fixture(scope="session")
+def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for copies of the runtime that a test may damage; `stage` serves it."""
+    return tmp_path_factory.mktemp("damaged")
+
+
+@pytest.fixture(scope="session")
+def stage(serve: Serve, modules: Path, probe_runtime: Path, damaged: Path) -> str:
+    """Where this repository's modules, the boot's harness and the tests' runtimes are."""
+    runtimes = {"/runtime/probe/": probe_runtime, "/runtime/damaged/": damaged}
+    return serve({"/modules/": modules, "/harness/": HARNESS, **runtimes})
+
+
+@pytest.fixture(scope="module")
+def boot_tab(browser: Browser) -> Iterator[Page]:
+    """One tab for the tests of a file: what one of them fetched and compiled serves the next."""
+    profile = browser.new_context()
+    yield profile.new_page()
+    profile.close()
 
 
 @pytest.fixture
-def damaged_bench(
-    page: Page, serve: Serve, modules: Path, probe_runtime: Path, tmp_path: Path
-) -> BootBench:
+def boot_bench(
+    boot_tab: Page, stage: str, probe_runtime: Path, complaints: Complaints
+) -> Iterator[BootBench]:
+    """A page with this repository's modules and the tests' runtime, loaded anew."""
+    bench = BootBench(boot_tab, stage, "modules/", "runtime/probe/", probe_runtime)
+    with complaints.of(boot_tab.context), bench.watched():
+        bench.open()
+        yield bench
+
+
+@pytest.fixture
+def damaged_bench(boot_bench: BootBench, damaged: Path, tmp_path: Path) -> BootBench:
     """The same with a copy of the runtime that the test may damage.
 
     Files must be replaced, not written to, for they share their content with the original.
     """
-    folder = tmp_path / "runtime"
-    shutil.copytree(probe_runtime, folder, copy_function=os.link)
-    mounts = {"/modules/": modules, "/harness/": HARNESS, "/runtime/damaged/": folder}
-    return BootBench(page, serve(mounts), "modules/", "runtime/damaged/", folder)
+    folder = damaged / tmp_path.name
+    shutil.copytree(boot_bench.folder, folder, copy_function=os.link)
+    return replace(boot_bench, runtime=f"runtime/damaged/{folder.name}/", folder=folder)
+
+
+@pytest.fixture(scope="module")
+def sharing_stage(browser: Browser, stage: str, probe_runtime: Path) -> Iterator[BootBench]:
+    """One page for all tests of a file, in which lies what a worker has shared."""
+    bench = BootBench(
+        browser.new_page(), stage, "modules/", "runtime/probe/", probe_runtime, "shared"
+    )
+    bench.open()
+    bench.share()
+    yield bench
+    bench.page.context.close()
+
+
+@pytest.fixture
+def quick_boot(sharing_stage: BootBench, complaints: Complaints) -> Iterator[BootBench]:
+    """The same page, from which every boot is quick, and an interpreter of its own."""
+    sharing_stage.requests.clear()
+    with complaints.of(sharing_stage.page.context), sharing_stage.watched():
+        yield sharing_stage
 
 
 @pytest.fixture(scope="module")
@@ -234,9 +305,5 @@ def pool_stage(browser: Browser, serve: Serve, modules: Path) -> Iterator[PoolBe
 @pytest.fixture
 def pool_bench(pool_stage: PoolBench, complaints: Complaints) -> Iterator[PoolBench]:
     """The same page, watched by this test's `complaints`."""
-    profile = pool_stage.page.context
-    profile.on("console", complaints.on_console)
-    profile.on("weberror", complaints.on_error)
-    yield pool_stage
-    profile.remove_listener("console", complaints.on_console)
-    profile.remove_listener("weberror", complaints.on_error)
+    with complaints.of(pool_stage.page.context):
+        yield pool_stage

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
 
 from handlers import canonical_json, run
 from tests.corpus import small
-from tests.e2e.boot_bench import BootBench, histogram_of
+from tests.e2e.boot_bench import BootBench, Session, histogram_of
+from tests.e2e.conftest import Complaints
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Route
+    from playwright.sync_api import Browser, Page, Route
 
 THREADS = ("inWorker", "onMain")
 SAMPLES = small()
@@ -29,33 +32,73 @@ def replace(file: Path, content: bytes) -> None:
     file.write_bytes(content)
 
 
-@pytest.mark.parametrize("path", ["snapshot", "plain"])
-def test_every_exact_sample_gives_what_cpython_gives(boot_bench: BootBench, path: str) -> None:
-    """Both ways give the numbers that the server gives; test_three_places has both threads."""
-    exact = [sample.data for sample in SAMPLES.values() if sample.exact]
+Recorded = Callable[..., tuple[Session, list[str]]]
 
-    session = boot_bench.start("inWorker", *map(histogram_of, exact), plain=path == "plain")
+
+@pytest.fixture(scope="module")
+def recorded(browser: Browser, stage: str, probe_runtime: Path) -> Recorded:
+    """Boots on a thread and by a path in a new profile, and does what several tests look at.
+
+    A worker counts every sample, and on either thread the last task fails. Gives what the runtime
+    said, and what was fetched. Each boot is carried out once.
+    """
+
+    @cache
+    def record(thread: str, path: str) -> tuple[Session, list[str]]:
+        counted = [histogram_of(sample.data) for sample in SAMPLES.values()]
+        tasks = [*(counted if thread == "inWorker" else []), ("probe-raise-inside", {})]
+        profile = browser.new_context()
+        bench = BootBench(profile.new_page(), stage, "modules/", "runtime/probe/", probe_runtime)
+        complaints = Complaints([])
+        with complaints.of(profile), bench.watched():
+            bench.open()
+            session = bench.start(thread, *tasks, plain=path == "plain")
+        profile.close()
+        assert complaints.unexpected() == []
+        return session, bench.requests
+
+    return record
+
+
+@pytest.mark.parametrize("path", ["snapshot", "plain"])
+def test_every_exact_sample_gives_what_cpython_gives(recorded: Recorded, path: str) -> None:
+    """Both ways give the numbers that the server gives; test_three_places has both threads."""
+    session, _requests = recorded("inWorker", path)
 
     assert session.boot["boot"]["path"] == path
     assert session.boot["boot"]["fallback"] is None
-    for data, result in zip(exact, session.results, strict=True):
-        assert canonical_json(result) == canonical_json(run("histogram", {"image": data}))
+    for sample, answer in zip(SAMPLES.values(), session.answers[:-1], strict=True):
+        if sample.exact:
+            expected = run("histogram", {"image": sample.data})
+            assert canonical_json(answer["result"]) == canonical_json(expected)
 
 
-def test_no_sample_needs_a_file_that_the_snapshot_lacks(boot_bench: BootBench) -> None:
+@pytest.mark.parametrize("path", ["snapshot", "plain"])
+@pytest.mark.parametrize("thread", THREADS)
+def test_exception_from_the_standard_library_arrives_whole(
+    recorded: Recorded, thread: str, path: str
+) -> None:
+    """A traceback can be written where the source of its frames is missing."""
+    session, _requests = recorded(thread, path)
+
+    error = session.answers[-1]["error"]
+    assert error["name"] == "JSONDecodeError"
+    assert "handlers/probe.py" in error["traceback"]
+    assert "json/decoder.py" in error["traceback"]
+
+
+def test_no_sample_needs_a_file_that_the_snapshot_lacks(recorded: Recorded) -> None:
     """The snapshot holds every module that counting any kind of picture imports."""
-    files = [sample.data for sample in SAMPLES.values()]
+    session, requests = recorded("inWorker", "snapshot")
 
-    session = boot_bench.start("inWorker", *map(histogram_of, files))
-
-    assert len(session.results) == len(files)
-    assert not [url for url in boot_bench.requests if url.endswith((".whl", ".zip"))]
+    assert len(session.of("done")) == len(SAMPLES)
+    assert not [url for url in requests if url.endswith((".whl", ".zip"))]
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_ready_names_the_tasks_versions_and_stages(boot_bench: BootBench, thread: str) -> None:
+def test_ready_names_the_tasks_versions_and_stages(recorded: Recorded, thread: str) -> None:
     """The report of a boot says what can be run, with what, and where the time went."""
-    ready = boot_bench.start(thread).boot
+    ready = recorded(thread, "snapshot")[0].boot
 
     assert "histogram" in ready["tasks"]
     assert ready["boot"]["versions"] == {
@@ -74,10 +117,10 @@ def test_ready_names_the_tasks_versions_and_stages(boot_bench: BootBench, thread
 @pytest.mark.parametrize("path", ["snapshot", "plain"])
 @pytest.mark.parametrize("thread", THREADS)
 def test_download_counts_every_byte_up_to_the_total(
-    boot_bench: BootBench, thread: str, path: str
+    recorded: Recorded, thread: str, path: str
 ) -> None:
     """Progress never goes back and ends at the total that it promised."""
-    session = boot_bench.start(thread, plain=path == "plain")
+    session, _requests = recorded(thread, path)
 
     counts = [stage for stage in session.of("stage") if stage["name"] == "download"]
     bytes_here = [stage["bytes"] for stage in counts]
@@ -88,11 +131,11 @@ def test_download_counts_every_byte_up_to_the_total(
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_nothing_of_micropip_is_on_the_way_to_ready(boot_bench: BootBench, thread: str) -> None:
+def test_nothing_of_micropip_is_on_the_way_to_ready(recorded: Recorded, thread: str) -> None:
     """Packages are resolved when the runtime is built, not when it boots."""
-    boot_bench.start(thread, plain=True)
+    _session, requests = recorded(thread, "plain")
 
-    names = [url.rsplit("/", 1)[-1] for url in boot_bench.requests]
+    names = [url.rsplit("/", 1)[-1] for url in requests]
     assert "pyodide.asm.wasm" in names
     assert not [name for name in names if re.search("micropip|packaging|pyodide-lock", name)]
 
@@ -244,12 +287,10 @@ def test_boot_has_a_time_limit_of_its_own(boot_bench: BootBench, thread: str) ->
     assert session.boot["error"]["message"] == "Python did not start within 1 ms"
 
 
-def test_shared_boots_count_alike_and_fetch_scripts_only(boot_bench: BootBench) -> None:
+def test_shared_boots_count_alike_and_fetch_scripts_only(quick_boot: BootBench) -> None:
     """What one worker shares serves any number of others, and the page's own thread."""
-    boot_bench.share()
-
     sessions = [
-        boot_bench.start_shared(thread, histogram_of(PNG), ("probe-late-import", {}))
+        quick_boot.start(thread, histogram_of(PNG), ("probe-late-import", {}))
         for thread in ("inWorker", "inWorker", "onMain")
     ]
 
@@ -259,7 +300,7 @@ def test_shared_boots_count_alike_and_fetch_scripts_only(boot_bench: BootBench) 
         assert session.boot["boot"]["fallback"] is None
         assert canonical_json(session.results[0]) == expected
         assert session.results[1] == [1.0, 4.0]
-    names = [url.rsplit("/", 1)[-1] for url in boot_bench.requests]
+    names = [url.rsplit("/", 1)[-1] for url in quick_boot.requests]
     needed_by_the_import = ("runtime.json", "python_stdlib.zip")
     assert not [
         name
@@ -268,22 +309,22 @@ def test_shared_boots_count_alike_and_fetch_scripts_only(boot_bench: BootBench) 
     ]
 
 
-def test_page_without_isolation_shares_a_blob(boot_bench: BootBench) -> None:
+def test_page_without_isolation_shares_a_blob(page: Page, stage: str, probe_runtime: Path) -> None:
     """Where there is no shared memory, the snapshot is still posted without a copy."""
-    boot_bench.page.route("**/harness/index.html", without_isolation)
-    boot_bench.page.goto(f"{boot_bench.origin}harness/index.html")
-    boot_bench.share()
+    bench = BootBench(page, stage, "modules/", "runtime/probe/", probe_runtime, "shared")
+    page.route("**/harness/index.html", without_isolation)
+    with bench.watched():
+        bench.open()
+        bench.share()
 
-    session = boot_bench.start_shared("inWorker", histogram_of(PNG))
+        session = bench.start("inWorker", histogram_of(PNG))
 
-    assert boot_bench.page.evaluate("[crossOriginIsolated, shared.snapshot instanceof Blob]") == [
-        False,
-        True,
-    ]
+    shared = page.evaluate("[crossOriginIsolated, shared.snapshot instanceof Blob]")
+    assert shared == [False, True]
     assert session.boot["boot"]["path"] == "shared"
     [result] = session.results
     assert canonical_json(result) == canonical_json(run("histogram", {"image": PNG}))
-    assert not [url for url in boot_bench.requests if not url.endswith(("js", ".html"))]
+    assert not [url for url in bench.requests if not url.endswith(("js", ".html"))]
 
 
 def without_isolation(route: Route) -> None:
@@ -308,12 +349,11 @@ UNFIT = {
 
 @pytest.mark.complaints("wasm instantiation failed", "LinkError", "TypeError")
 @pytest.mark.parametrize("shared", UNFIT)
-def test_what_is_shared_and_does_not_fit_is_not_used(boot_bench: BootBench, shared: str) -> None:
+def test_what_is_shared_and_does_not_fit_is_not_used(quick_boot: BootBench, shared: str) -> None:
     """The worker then fetches everything by itself, and says why."""
     change, reason = UNFIT[shared]
-    boot_bench.share()
 
-    session = boot_bench.start_shared("inWorker", histogram_of(PNG), shared=change)
+    session = quick_boot.start("inWorker", histogram_of(PNG), shared=change)
 
     assert session.boot["boot"]["path"] == "snapshot"
     assert reason in session.boot["boot"]["fallback"]

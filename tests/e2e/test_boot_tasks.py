@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.boot_bench import CALL, Session
+from tests.e2e.boot_bench import Session
 
 if TYPE_CHECKING:
     from tests.e2e.boot_bench import BootBench
@@ -15,18 +15,18 @@ THREADS = ("inWorker", "onMain")
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_falsy_results_settle_like_any_other(boot_bench: BootBench, thread: str) -> None:
+def test_falsy_results_settle_like_any_other(quick_boot: BootBench, thread: str) -> None:
     """0, false, the empty string and null are results."""
     values: list[Any] = [0, False, "", None, [], {}]
 
-    session = boot_bench.start(thread, *(("probe-echo", {"value": value}) for value in values))
+    session = quick_boot.start(thread, *(("probe-echo", {"value": value}) for value in values))
 
     assert session.results == values
     assert [type(result) for result in session.results] == [type(value) for value in values]
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_payload_arrives_as_plain_python(boot_bench: BootBench, thread: str) -> None:
+def test_payload_arrives_as_plain_python(quick_boot: BootBench, thread: str) -> None:
     """A handler never sees a proxy."""
     fields = {
         "bytes": {"bytes": [1, 2]},
@@ -40,7 +40,7 @@ def test_payload_arrives_as_plain_python(boot_bench: BootBench, thread: str) -> 
     }
     payload = {"buffer": {"bytes": [1, 2]}, "fields": fields}
 
-    [types] = boot_bench.start(thread, ("probe-types", payload)).results
+    [types] = quick_boot.start(thread, ("probe-types", payload)).results
 
     assert types == {
         "buffer": "bytes",
@@ -56,11 +56,11 @@ def test_payload_arrives_as_plain_python(boot_bench: BootBench, thread: str) -> 
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_payload_of_another_kind_is_refused(boot_bench: BootBench, thread: str) -> None:
+def test_payload_of_another_kind_is_refused(quick_boot: BootBench, thread: str) -> None:
     """No payload is an empty one; what is no object, or fits no parameter, is named."""
     payloads: list[Any] = [None, 5, "x", True, [1], {"x": "7"}, {"x": True}, {"x": 1, "y": 2}]
 
-    answers = boot_bench.start(thread, *(("square", payload) for payload in payloads)).answers
+    answers = quick_boot.start(thread, *(("square", payload) for payload in payloads)).answers
 
     errors = [failed["error"] for failed in answers]
     assert {error["code"] for error in errors} == {"bad-payload"}
@@ -69,19 +69,19 @@ def test_payload_of_another_kind_is_refused(boot_bench: BootBench, thread: str) 
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_none_is_null_at_every_depth(boot_bench: BootBench, thread: str) -> None:
+def test_none_is_null_at_every_depth(quick_boot: BootBench, thread: str) -> None:
     """None becomes null, which JSON keeps, and not undefined, which it drops."""
-    assert boot_bench.start(thread, ("probe-none-inside", {})).results == [
+    assert quick_boot.start(thread, ("probe-none-inside", {})).results == [
         {"field": None, "list": [None, {"deep": None}]}
     ]
 
 
 @pytest.mark.parametrize("thread", THREADS)
 def test_arrays_arrive_as_typed_arrays_with_their_own_buffer(
-    boot_bench: BootBench, thread: str
+    quick_boot: BootBench, thread: str
 ) -> None:
     """An array is not a view of the whole of Python's memory."""
-    [result] = boot_bench.start(thread, ("probe-arrays", {})).results
+    [result] = quick_boot.start(thread, ("probe-arrays", {})).results
 
     assert result == {
         "counts": {
@@ -94,9 +94,9 @@ def test_arrays_arrive_as_typed_arrays_with_their_own_buffer(
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_progress_is_reported_on_the_way(boot_bench: BootBench, thread: str) -> None:
+def test_progress_is_reported_on_the_way(quick_boot: BootBench, thread: str) -> None:
     """Every value that a handler reports arrives, in order."""
-    session = boot_bench.start(thread, ("probe-progress", {}))
+    session = quick_boot.start(thread, ("probe-progress", {}))
 
     assert [message["value"] for message in session.of("progress")] == [0, 0.5, 1]
     assert session.results == ["reported"]
@@ -104,10 +104,10 @@ def test_progress_is_reported_on_the_way(boot_bench: BootBench, thread: str) -> 
 
 @pytest.mark.parametrize("thread", THREADS)
 def test_python_exception_arrives_with_its_class_and_its_own_frames(
-    boot_bench: BootBench, thread: str
+    quick_boot: BootBench, thread: str
 ) -> None:
     """A traceback shows the handler's frames and none of the machinery's."""
-    [failed] = boot_bench.start(thread, ("probe-raise", {})).answers
+    [failed] = quick_boot.start(thread, ("probe-raise", {})).answers
 
     error = failed["error"]
     assert (error["name"], error["message"]) == ("ZeroDivisionError", "division by zero")
@@ -117,23 +117,10 @@ def test_python_exception_arrives_with_its_class_and_its_own_frames(
     assert "code" not in error
 
 
-@pytest.mark.parametrize("path", ["snapshot", "plain"])
-def test_exception_from_the_standard_library_arrives_whole(
-    boot_bench: BootBench, path: str
-) -> None:
-    """A traceback can be written where the source of its frames is missing."""
-    session = boot_bench.start("inWorker", ("probe-raise-inside", {}), plain=path == "plain")
-
-    [failed] = session.answers
-    assert failed["error"]["name"] == "JSONDecodeError"
-    assert "handlers/probe.py" in failed["error"]["traceback"]
-    assert "json/decoder.py" in failed["error"]["traceback"]
-
-
 @pytest.mark.parametrize("thread", THREADS)
-def test_handlers_error_arrives_with_code_and_details(boot_bench: BootBench, thread: str) -> None:
+def test_handlers_error_arrives_with_code_and_details(quick_boot: BootBench, thread: str) -> None:
     """A page can build a sentence of its own from a refusal."""
-    [failed] = boot_bench.start(thread, ("probe-refuse", {})).answers
+    [failed] = quick_boot.start(thread, ("probe-refuse", {})).answers
 
     error = failed["error"]
     assert (error["name"], error["message"]) == ("HandlerError", "The sentence.")
@@ -141,11 +128,11 @@ def test_handlers_error_arrives_with_code_and_details(boot_bench: BootBench, thr
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_unknown_task_is_refused(boot_bench: BootBench, thread: str) -> None:
+def test_unknown_task_is_refused(quick_boot: BootBench, thread: str) -> None:
     """Only registered names run, whatever JavaScript calls its own things."""
     names = ("no-such-task", "toString", "__proto__")
 
-    answers = boot_bench.start(thread, *((name, {}) for name in names)).answers
+    answers = quick_boot.start(thread, *((name, {}) for name in names)).answers
 
     assert len(answers) == len(names)
     for failed in answers:
@@ -155,10 +142,10 @@ def test_unknown_task_is_refused(boot_bench: BootBench, thread: str) -> None:
 
 @pytest.mark.parametrize("thread", THREADS)
 def test_result_without_meaning_in_javascript_fails_the_task_alone(
-    boot_bench: BootBench, thread: str
+    quick_boot: BootBench, thread: str
 ) -> None:
     """A function is not a result; the interpreter goes on."""
-    session = boot_bench.start(thread, ("probe-function", {}), ("probe-echo", {"value": 1}))
+    session = quick_boot.start(thread, ("probe-function", {}), ("probe-echo", {"value": 1}))
 
     [failed, done] = session.answers
     assert failed["error"]["name"] == "TypeError"
@@ -168,9 +155,9 @@ def test_result_without_meaning_in_javascript_fails_the_task_alone(
 ODD = ("set", "key", "table", "dates", "date", "complex", "object")
 
 
-def test_result_that_would_be_something_else_is_refused(boot_bench: BootBench) -> None:
+def test_result_that_would_be_something_else_is_refused(quick_boot: BootBench) -> None:
     """A set, a key that is no name, a table, a date: each by an error that names it."""
-    session = boot_bench.start(
+    session = quick_boot.start(
         "inWorker", ("probe-numbers", {}), *(("probe-odd", {"kind": kind}) for kind in ODD)
     )
 
@@ -181,9 +168,9 @@ def test_result_that_would_be_something_else_is_refused(boot_bench: BootBench) -
     assert "must be a str, not int" in refused[1]["error"]["message"]
 
 
-def test_result_that_cannot_be_cloned_fails_the_task_alone(boot_bench: BootBench) -> None:
+def test_result_that_cannot_be_cloned_fails_the_task_alone(quick_boot: BootBench) -> None:
     """The browser's refusal to clone a result is the task's failure; the worker goes on."""
-    session = boot_bench.start("inWorker", ("probe-js-function", {}), ("probe-echo", {"value": 1}))
+    session = quick_boot.start("inWorker", ("probe-js-function", {}), ("probe-echo", {"value": 1}))
 
     [failed, done] = session.answers
     assert failed["error"]["name"] == "DataCloneError"
@@ -191,14 +178,14 @@ def test_result_that_cannot_be_cloned_fails_the_task_alone(boot_bench: BootBench
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_every_way_to_fail_arrives(boot_bench: BootBench, thread: str) -> None:
+def test_every_way_to_fail_arrives(quick_boot: BootBench, thread: str) -> None:
     """Causes are told one by one, what is too long is cut, and no error hides another.
 
     None of it needs a file that a restored interpreter has not.
     """
     kinds = ("chain", "huge", "unprintable", "exit")
 
-    session = boot_bench.start(thread, *(("fail", {"kind": kind}) for kind in kinds))
+    session = quick_boot.start(thread, *(("fail", {"kind": kind}) for kind in kinds))
 
     chain, huge, unprintable, exit_ = (failed["error"] for failed in session.answers)
     assert chain["cause"]["name"] == "LookupError"
@@ -208,20 +195,20 @@ def test_every_way_to_fail_arrives(boot_bench: BootBench, thread: str) -> None:
     assert "characters left out" in huge["message"]
     assert unprintable["name"] == "UnprintableError"
     assert (exit_["name"], exit_["message"]) == ("SystemExit", "It was to be expected.")
-    assert session.boot["boot"]["path"] == "snapshot"
-    assert not [url for url in boot_bench.requests if "python_stdlib" in url]
+    assert session.boot["boot"]["path"] == "shared"
+    assert not [url for url in quick_boot.requests if "python_stdlib" in url]
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_large_array_arrives_whole(boot_bench: BootBench, thread: str) -> None:
+def test_large_array_arrives_whole(quick_boot: BootBench, thread: str) -> None:
     """As one typed array with a buffer of its own."""
-    [array] = boot_bench.start(thread, ("allocate", {"megabytes": 3})).results
+    [array] = quick_boot.start(thread, ("allocate", {"megabytes": 3})).results
 
     assert array == {"array": "Uint8Array", "values": [1] * 8, "byteLength": 3 << 20}
 
 
 @pytest.mark.parametrize("thread", THREADS)
-def test_nothing_stays_behind_in_python(boot_bench: BootBench, thread: str) -> None:
+def test_nothing_stays_behind_in_python(quick_boot: BootBench, thread: str) -> None:
     """After hundreds of tasks there are as many objects and references as before."""
     buffer = {"bytes": [1] * 1000}
     mixed: list[tuple[str, Any]] = [
@@ -237,7 +224,7 @@ def test_nothing_stays_behind_in_python(boot_bench: BootBench, thread: str) -> N
     ]
     count = ("probe-live", {})
 
-    session = boot_bench.start(thread, *mixed * 3, count, *mixed * 30, count)
+    session = quick_boot.start(thread, *mixed * 3, count, *mixed * 30, count)
 
     before, after = (answer["result"] for answer in session.of("done") if has_counts(answer))
     assert after == before
@@ -248,28 +235,24 @@ def has_counts(answer: dict[str, Any]) -> bool:
     return isinstance(answer["result"], dict) and "references" in answer["result"]
 
 
-def stopped(boot_bench: BootBench, *steps: dict[str, Any], **config: Any) -> list[str]:
+def stopped(quick_boot: BootBench, *steps: dict[str, Any], **config: Any) -> list[str]:
     """Stop some tasks, with another one after each; say how they ended."""
     echo = {"task": "echo", "payload": {"value": "alive"}}
-    options = {
-        "assets": f"{boot_bench.origin}{boot_bench.assets}",
-        "config": {"runtimeURL": f"{boot_bench.origin}{boot_bench.runtime}", **config},
-        "steps": [step for pair in ((step, echo) for step in steps) for step in pair],
-    }
-    answers = Session(boot_bench.page.evaluate(CALL, ["inTurn", options])).answers
+    in_turn = {"steps": [step for pair in ((step, echo) for step in steps) for step in pair]}
+    answers = Session(quick_boot.call("inTurn", in_turn, **config)).answers
     ends = [answer["error"]["name"] if "error" in answer else "done" for answer in answers]
     assert [answer.get("result") for answer in answers[1::2]] == ["alive"] * len(steps)
     return ends[::2]
 
 
 @pytest.mark.parametrize("path", ["snapshot", "plain"])
-def test_interrupt_ends_a_busy_task_and_the_next_one_runs(boot_bench: BootBench, path: str) -> None:
+def test_interrupt_ends_a_busy_task_and_the_next_one_runs(quick_boot: BootBench, path: str) -> None:
     """The shared byte stops Python wherever the task's own code runs, and only that task.
 
     Whoever interrupts writes until the task has answered, and clears the byte then.
     """
     ends = stopped(
-        boot_bench,
+        quick_boot,
         {"task": "spin", "payload": {}, "stop": "interrupt"},
         {"task": "probe-stubborn", "payload": {}, "stop": "interrupt"},
         {"task": "probe-busy", "payload": {}, "stop": "interrupt"},
@@ -284,7 +267,7 @@ def test_interrupt_ends_a_busy_task_and_the_next_one_runs(boot_bench: BootBench,
     assert ends[3] in ("KeyboardInterrupt", "done")
 
 
-def test_cancelled_task_settles_and_the_next_one_runs(boot_bench: BootBench) -> None:
+def test_cancelled_task_settles_and_the_next_one_runs(quick_boot: BootBench) -> None:
     """Whatever it awaits, also with interrupts besides, and however it cleans up."""
     waits: list[dict[str, Any]] = [
         {"task": "probe-wait", "payload": {"how": how}, "stop": stop}
@@ -299,16 +282,16 @@ def test_cancelled_task_settles_and_the_next_one_runs(boot_bench: BootBench) -> 
     early = {"task": "sleep", "payload": {"seconds": 3600}, "stop": "cancel", "when": "sent"}
     busy = {"task": "probe-busy", "payload": {}, "stop": "cancel"}
 
-    ends = stopped(boot_bench, *waits, early, busy)
+    ends = stopped(quick_boot, *waits, early, busy)
 
     assert ends[2] == ends[3] == ends[5] == ends[6] == "CancelledError"
     assert set(ends) <= {"CancelledError", "KeyboardInterrupt"}
 
 
-def test_cancel_comes_too_late_for_a_task_that_never_waits(boot_bench: BootBench) -> None:
+def test_cancel_comes_too_late_for_a_task_that_never_waits(quick_boot: BootBench) -> None:
     """It is done, and the next one is not hit."""
     ends = stopped(
-        boot_bench,
+        quick_boot,
         {"task": "grind", "payload": {"size": 1000}, "stop": "cancel", "when": "sent"},
         {"task": "sleep", "payload": {"seconds": 0}, "stop": "cancel", "when": "sent"},
     )
@@ -323,32 +306,25 @@ def test_cancel_comes_too_late_for_a_task_that_never_waits(boot_bench: BootBench
     [("error", ["error"]), ("close", ["gone"]), ("rejection", ["fatal"]), ("fatal", ["fatal"])],
 )
 def test_crash_is_seen_and_never_answered(
-    boot_bench: BootBench, how: str, types: list[str]
+    quick_boot: BootBench, how: str, types: list[str]
 ) -> None:
     """By an error event, by a message, or without a word; its lock is free in any case."""
-    options = {
-        "assets": f"{boot_bench.origin}{boot_bench.assets}",
-        "config": {"runtimeURL": f"{boot_bench.origin}{boot_bench.runtime}"},
-        "task": "crash",
-        "payload": {"how": how},
-    }
-
-    seen = boot_bench.page.evaluate(CALL, ["toTheEnd", options])
+    seen = quick_boot.call("toTheEnd", {"task": "crash", "payload": {"how": how}})
 
     assert [message["type"] for message in seen] == types
 
 
-def test_crash_spares_the_page(boot_bench: BootBench) -> None:
+def test_crash_spares_the_page(quick_boot: BootBench) -> None:
     """On the main thread it is refused."""
-    [failed] = boot_bench.start("onMain", ("crash", {"how": "close"})).answers
+    [failed] = quick_boot.start("onMain", ("crash", {"how": "close"})).answers
 
     assert failed["error"]["code"] == "not-in-a-worker"
 
 
 @pytest.mark.complaints("fatal error", "Maximum call stack", "Stack trace")
-def test_broken_interpreter_is_fatal(boot_bench: BootBench) -> None:
+def test_broken_interpreter_is_fatal(quick_boot: BootBench) -> None:
     """An interpreter that broke says so instead of failing one task after another."""
-    session = boot_bench.start("inWorker", ("probe-break", {}), ("probe-echo", {"value": 1}))
+    session = quick_boot.start("inWorker", ("probe-break", {}), ("probe-echo", {"value": 1}))
 
     error = session.messages[-1]["error"]
     assert session.messages[-1]["type"] == "fatal"
@@ -356,9 +332,9 @@ def test_broken_interpreter_is_fatal(boot_bench: BootBench) -> None:
     assert session.answers == []
 
 
-def test_unhandled_rejection_is_fatal(boot_bench: BootBench) -> None:
+def test_unhandled_rejection_is_fatal(quick_boot: BootBench) -> None:
     """A rejection that nobody handles, which the page cannot see, is reported."""
-    message = boot_bench.page.evaluate(
+    message = quick_boot.page.evaluate(
         """async ([assets, runtimeURL]) => {
           const worker = new Worker(assets + "worker.js", {type: "module"});
           worker.postMessage({type: "boot", config: {runtimeURL}});
@@ -369,7 +345,7 @@ def test_unhandled_rejection_is_fatal(boot_bench: BootBench) -> None:
             };
           });
         }""",
-        [f"{boot_bench.origin}{boot_bench.assets}", f"{boot_bench.origin}{boot_bench.runtime}"],
+        [f"{quick_boot.origin}{quick_boot.assets}", f"{quick_boot.origin}{quick_boot.runtime}"],
     )
 
     # Pyodide cannot turn a rejection with a string into an exception, and rejects for that reason.

@@ -87,12 +87,8 @@ def impatient(browser: Browser, origin: str) -> Iterator[PythonPool]:
 
 @pytest.fixture(autouse=True)
 def _watched(patient: PythonPool, complaints: Complaints) -> Iterator[None]:
-    profile = patient.page.context
-    profile.on("console", complaints.on_console)
-    profile.on("weberror", complaints.on_error)
-    yield
-    profile.remove_listener("console", complaints.on_console)
-    profile.remove_listener("weberror", complaints.on_error)
+    with complaints.of(patient.page.context):
+        yield
 
 
 def test_second_worker_starts_from_what_the_first_one_shared(patient: PythonPool) -> None:

@@ -63,7 +63,9 @@ def test_a_part_that_lifts_out_takes_nothing_of_the_page_along(
     assert {name for name in reached_from(entry) if not name.startswith(family)} == set()
 
 
-@pytest.mark.parametrize("rules", ["pool-core.js", "pool-moves.js", "pool-state.js"])
+@pytest.mark.parametrize(
+    "rules", ["pool-core.js", "pool-moves.js", "pool-queue.js", "pool-state.js"]
+)
 def test_the_rules_of_the_pool_do_nothing_themselves(rules: str) -> None:
     """No clock, no timer, no worker, no promise, no chance."""
     code = re.sub(r"/\*.*?\*/", "", (ROOT / "page" / rules).read_text("utf-8"), flags=re.DOTALL)

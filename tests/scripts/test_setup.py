@@ -16,6 +16,7 @@ import pytest
 from steps.place import HERE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 BASE_PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -42,6 +43,14 @@ def start(root: Path, purpose: str, **environment: str) -> subprocess.Popen[str]
         text=True,
         start_new_session=True,
     )
+
+
+@pytest.fixture(autouse=True)
+def _heeds_interrupts() -> Iterator[None]:
+    """Let what is started here be interrupted, also when a shell runs these tests with `&`."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

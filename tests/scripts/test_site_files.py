@@ -172,6 +172,23 @@ def test_a_typeface_comes_from_its_package_or_stops_the_build(clone: Place) -> N
     assert font.read_bytes() == b"a typeface"
 
 
+def test_the_parts_of_the_style_are_served_as_one_file(clone: Place) -> None:
+    """They stand in the order of their imports; a part that is missing stops the build."""
+    style = clone.root / "page" / "style.css"
+    style.write_text('@import "./style/first.css";\n@import "./style/second.css";\n', "utf-8")
+    (style.parent / "style").mkdir()
+    (style.parent / "style" / "first.css").write_text("a { color: red }\n", "utf-8")
+    with pytest.raises(BuildError, match=r"imports style/second\.css"):
+        build(clone, base="/", say=quietly)
+    (style.parent / "style" / "second.css").write_text("b { color: blue }\n", "utf-8")
+    build(clone, base="/", say=quietly)
+    [served_style] = clone.site.rglob("*.css")
+    assert " ".join(served_style.read_text("utf-8").split()) == "a { color: red } b { color: blue }"
+    style.write_text('@import url("elsewhere.css");\n', "utf-8")
+    with pytest.raises(BuildError, match="must name a part"):
+        build(clone, base="/", say=quietly)
+
+
 def test_damage_to_a_built_site_is_seen(tmp_path: Path) -> None:
     """A file that is missing, new or cut short changes what set-up's stamp was made for."""
     (tmp_path / "en").mkdir()

@@ -14,3 +14,4 @@ export const { LONGEST_PAUSE } = await load("pool-moves.js");
 export const { limitsOf, defaultSize, size, amount, listener } = await load("pool-options.js");
 export const errors = await load("pool-errors.js");
 export const { TaskError } = await load("protocol.js");
+export const { TaskQueue } = await load("pool-queue.js");

@@ -112,9 +112,10 @@ const MUST_FOLLOW = {
   },
 
   resumed(world, { before, state, event }) {
-    const shifted = before.queue.map(({ deadline }) => deadline + event.away);
+    const shifted = [...before.queue].map(({ deadline }) => deadline + event.away);
     world.rule(
-      state.queue.every(({ deadline }) => shifted.includes(deadline)) || world.line.length === 0,
+      [...state.queue].every(({ deadline }) => shifted.includes(deadline)) ||
+        world.line.length === 0,
       "no time passes while everything stands still",
     );
   },
@@ -183,7 +184,8 @@ function checkBooks(world) {
   const { state, counts, line, living } = world;
   world.rule(isDeepStrictEqual(state.counts, counts), "the pool counts what happens");
   world.rule(
-    state.queue.length === line.length && state.queue.every(({ id }, at) => id === line[at].id),
+    state.queue.length === line.length &&
+      [...state.queue].every(({ id }, at) => id === line[at].id),
     "the queue has all tasks that wait, in order",
   );
   const placed = state.slots.filter(({ worker }) => worker > 0);
