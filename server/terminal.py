@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import psycopg
 import typer
-from redis.exceptions import RedisError
 
 from server.errors import WorkersError
 from server.logs import configure_logs
 from server.outbox import ConfigurationError, OutboxError
 from server.printable import printable, printable_json
-from server.redisq import InvalidJobError, QueueError
 from server.settings import Settings, load_settings
 from server.signals import end_by_exception
 
@@ -44,12 +42,6 @@ def said_clearly() -> Iterator[None]:
     except psycopg.OperationalError as error:
         _complain(f"the database is away: {str(error).strip()}")
         raise typer.Exit(1) from error
-    except RedisError as error:
-        _complain(f"the Redis server is away: {error}")
-        raise typer.Exit(1) from error
-    except QueueError as error:
-        _complain(str(error))
-        raise typer.Exit(2 if isinstance(error, InvalidJobError) else 1) from error
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction) as error:
         _complain(f"the database does not allow it: {error}")
         raise typer.Exit(1) from error

@@ -59,7 +59,7 @@ class RetryFilter(BaseModel):
 
 
 @router.get("", summary="Deliveries, page by page", responses=described(HTTPStatus.BAD_REQUEST))
-async def list_deliveries(
+async def list_deliveries(  # noqa: PLR0913, PLR0917 - each is a part of the query string
     connection: Lent,
     response: Response,
     status: Annotated[Status | None, Query(description="of this status only")] = None,

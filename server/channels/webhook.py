@@ -65,7 +65,7 @@ class WebhookChannel:
 
     name = "webhook"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - figures and permissions, each by its name
         self,
         secrets: SigningSecrets,
         *,

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args
 
 import typer
+from redis.exceptions import RedisError
 
+from server.errors import RedisServerError, WorkersError
 from server.redis_server import redis_client, redis_server
-from server.redisq import NewJob, Queue, audit
+from server.redisq import InvalidJobError, NewJob, Queue, QueueError, audit
 from server.redisq.model import State
 from server.redisq.queue import Operation, Setting
 from server.settings import Settings
@@ -49,14 +52,14 @@ def work(
     """
     from server.queue_work import work as run_worker
 
-    with said_clearly():
+    with said_clearly(), _of_the_queue():
         settings = settings_for(data_dir=data_dir)
         with redis_server(settings) as url:
             asyncio.run(run_worker(url, queue, concurrency))
 
 
 @app.command()
-def enqueue(
+def enqueue(  # noqa: PLR0913, PLR0917 - an option each
     task: Annotated[str, typer.Argument(help="The task's name.")],
     payload: Annotated[str, typer.Argument(help="JSON.")] = "null",
     queue: Name = DEFAULT,
@@ -228,10 +231,22 @@ def _rate(text: str) -> dict[Setting, int | None]:
 
 def _on(name: str, data_dir: Path | None, act: Callable[[Queue], Awaitable[Result]]) -> Result:
     """What `act` returns, given the queue."""
-    with said_clearly():
+    with said_clearly(), _of_the_queue():
         settings: Settings = settings_for(data_dir=data_dir, quiet=True)
         with redis_server(settings) as url:
             return asyncio.run(_run(url, name, act))
+
+
+@contextmanager
+def _of_the_queue() -> Iterator[None]:
+    """Says what can go wrong with this queue as every command says what goes wrong."""
+    try:
+        yield
+    except RedisError as error:
+        raise RedisServerError(f"the Redis server is away: {error}") from error
+    except QueueError as error:
+        code = 2 if isinstance(error, InvalidJobError) else 1
+        raise WorkersError(str(error), exit_code=code) from error
 
 
 async def _run(url: str, name: str, act: Callable[[Queue], Awaitable[Result]]) -> Result:

@@ -23,7 +23,7 @@ Ask = tuple[str, dict[str, object]]
 """The name of a statement, and its parameters."""
 
 
-async def enqueue(
+async def enqueue(  # noqa: PLR0913 - an option each
     connection: AsyncConnection[Any],
     deliveries: Sequence[NewDelivery],
     *,
@@ -56,7 +56,7 @@ async def enqueue(
                 rows = await cursor.fetchall()
 
 
-def enqueue_sync(
+def enqueue_sync(  # noqa: PLR0913 - an option each
     connection: SyncConnection[Any],
     deliveries: Sequence[NewDelivery],
     *,

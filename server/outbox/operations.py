@@ -95,7 +95,7 @@ async def retry(connection: Connection, numbers: Sequence[int], *, more: int = 1
     return await _woken(connection, moved)
 
 
-async def retry_matching(
+async def retry_matching(  # noqa: PLR0913 - a filter has a field for each thing it asks
     connection: Connection,
     status: Status,
     *,

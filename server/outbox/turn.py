@@ -38,7 +38,7 @@ class Turn:
     Raises ConfigurationError if a send could outlive its lease.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - two of the six stand in for chance and time in tests
         self,
         connect: Connect,
         channels: Mapping[str, Channel],
