@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from server.lab.behaviour import read_behaviour
 from server.outbox import ChannelDown, ChannelPolicy, Connect, Delivery, Policy, Refused
@@ -41,7 +42,15 @@ class LabChannel:
             raise Refused("the lab's receiver refuses", code="lab-refused")
         if delivery.attempt <= behaviour.fails:
             raise WantedFailure(f"attempt {delivery.attempt} of {behaviour.fails} that fail")
-        await self._page.send(delivery)
+        await self._write(delivery)
+
+    async def _write(self, delivery: Delivery) -> None:
+        """Lets the message arrive; a cancellation that comes only now is too late for that."""
+        writing = asyncio.ensure_future(self._page.send(delivery))
+        while not writing.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({writing})
+        writing.result()
 
     @staticmethod
     async def _wait(seconds: float) -> None:
