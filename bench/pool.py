@@ -42,7 +42,7 @@ from playwright.sync_api import sync_playwright
 
 from bench.pool_peers.heap import HeapReader, Heaps
 from bench.pool_peers.site import served
-from tests.chromium import CHROMIUM, FLAGS
+from tests.chromium import CHROMIUM, FLAGS, INTERPRETING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,7 +63,6 @@ PASSES = 3
 WAITING = 100
 LIMIT_MS = 2000
 WARM = 20_000
-INTERPRETING = "--js-flags=--no-opt --no-maglev --no-sparkplug"
 NOT_MARKING = "--js-flags=--no-incremental-marking"
 DEATHS = {"crash": "an uncaught error", "close": "self.close()"}
 CALL = "([name, given]) => import('./measure.js').then((module) => module[name](given))"

@@ -14,3 +14,6 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+INTERPRETING = "--js-flags=--no-opt --no-maglev --no-sparkplug"
+"""One more: nothing is compiled, so that the heap holds what the scripts keep and nothing else."""

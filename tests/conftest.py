@@ -9,8 +9,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
@@ -58,10 +61,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The connection string of a PostgreSQL that runs for the whole session."""
-    folder = tmp_path_factory.mktemp("data")
-    with embedded_postgres(folder) as conninfo:
+    with (
+        tempfile.TemporaryDirectory(prefix="workers-test-", dir=_memory()) as folder,
+        embedded_postgres(Path(folder)) as conninfo,
+    ):
         with psycopg.connect(conninfo, autocommit=True) as connection:
             # Making and dropping a database for each test is most of the time otherwise.
             connection.execute("alter system set fsync = off")
@@ -70,6 +75,16 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             connection.execute(f"create database {TEMPLATE}".encode())
         asyncio.run(_migrate(make_conninfo(conninfo, dbname=TEMPLATE)))
         yield conninfo
+
+
+def _memory() -> str | None:
+    """Where files lie in memory, with room enough: a database is made there in a tenth of the time.
+
+    None where there is no such place; then they lie with all other temporary files.
+    """
+    place = Path("/dev/shm")  # noqa: S108 - a folder with a name of its own is made in it
+    room = place.is_dir() and os.access(place, os.W_OK) and shutil.disk_usage(place).free
+    return str(place) if room > 4 * 2**30 else None
 
 
 async def _migrate(conninfo: str) -> None:

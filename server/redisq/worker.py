@@ -170,7 +170,10 @@ class Worker:
                     raise
                 failures += 1
                 if failures == 1:
-                    log.warning("server-away", extra={"worker": self.id, "error": str(error)})
+                    log.warning(
+                        "the server is away",
+                        extra={"action": "queue-away", "worker": self.id, "error": str(error)},
+                    )
                 if self._leaving.is_set() or time.monotonic() > self._deadline:
                     raise
                 pause = min(LONGEST_PAUSE_S, 0.1 * 2 ** min(failures, 10))
@@ -179,7 +182,7 @@ class Worker:
                 continue
             break
         if failures:
-            log.info("server-back", extra={"worker": self.id, "failures": failures})
+            log.info("the server is back", extra={"action": "queue-back", "worker": self.id})
         self.last_turn = time.monotonic()
         self._answered, self._in_flight = self._seq, []
         self._note(part, turn)
@@ -189,7 +192,10 @@ class Worker:
         for outcome, verdict in zip(part, turn.verdicts, strict=True):
             if verdict == "late":
                 self.counts["late"] += 1
-                log.warning("late-outcome", extra={"job": outcome.id, "token": outcome.token})
+                log.warning(
+                    "an outcome came too late",
+                    extra={"action": "queue-late", "job": outcome.id, "token": outcome.token},
+                )
             elif outcome.kind == "done":
                 self.counts["done"] += 1
             elif outcome.kind in {"retry", "dead"}:
@@ -275,7 +281,10 @@ class Worker:
         if not run:
             return
         if kind is None:
-            log.warning("lease-lost", extra={"job": run.claim.id, "token": token})
+            log.warning(
+                "lost the lease of a job",
+                extra={"action": "queue-lost", "job": run.claim.id, "token": token},
+            )
         run.instead = Outcome(run.claim.id, token, kind) if kind else None
         run.task.cancel()
 

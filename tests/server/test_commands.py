@@ -25,6 +25,10 @@ COMMANDS = ["serve", "work", "drain", "depth", "purge", "enqueue", "migrate", "h
 GROUPS = {
     "deliveries": ["list", "show", "retry", "cancel"],
     "channels": ["list", "pause", "resume"],
+    "queue": [
+        *("work", "enqueue", "depth", "list", "show", "retry", "promote", "cancel", "delete"),
+        *("pause", "resume", "limit", "audit"),
+    ],
 }
 IN_GROUPS = [f"{group} {command}" for group, commands in GROUPS.items() for command in commands]
 
