@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,6 +60,7 @@ def said_clearly() -> Iterator[None]:
             )
         else:
             _complain(str(error))
+            _drop_output()
         raise typer.Exit(1) from error
     except UnicodeEncodeError as error:
         _complain(f"{error.object[error.start : error.end]!r} is no text: {error.reason}")
@@ -70,6 +73,12 @@ def _complain(message: str, hint: str | None = None) -> None:
     typer.echo(f"workers: {printable(message, keep=NEWLINES)}", err=True)
     if hint:
         typer.echo(hint, err=True)
+
+
+def _drop_output() -> None:
+    """What could not be written is not tried again when the program ends."""
+    with suppress(OSError), Path(os.devnull).open("w", encoding="utf-8") as nothing:
+        os.dup2(nothing.fileno(), sys.stdout.fileno())
 
 
 def settings_for(*, quiet: bool = False, **overrides: object) -> Settings:

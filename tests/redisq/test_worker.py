@@ -234,7 +234,7 @@ async def finished(worker: Worker, jobs: int) -> bool:
     return worker.counts["done"] == jobs
 
 
-PER_JOB = {1: (1.02, 24.0), 32: (0.04, 6.0)}
+PER_JOB = {1: (1.1, 24.5), 32: (0.06, 6.5)}
 """By concurrency: scripts sent, and commands that the server executes, for each job."""
 
 
