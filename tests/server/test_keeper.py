@@ -153,7 +153,8 @@ async def test_the_keeper_gets_over_its_connection(request, connect, connection,
             " where datname = current_database()"
             " and query = 'COMMIT' and pid <> pg_backend_pid()"
         )
-        assert cut.rowcount == 1
+        # One that only looked at the lease may still be on its way out.
+        assert cut.rowcount >= 1
 
     policy = Policy(lease_s=SHORT.lease_s * 3, send_timeout_s=1, send_margin_s=1)
     turn = Turn(connect, {}, policy, holder="a")
