@@ -83,6 +83,7 @@ class ShownWorker(BaseModel):
     started_at: datetime
     ends_at: datetime = Field(description="when its time is over")
     pid: int | None
+    sending: int = Field(description="how many sends it is in the middle of")
     exit_code: int | None = Field(description="negative: the signal that ended it")
 
     @classmethod
@@ -96,6 +97,7 @@ class ShownWorker(BaseModel):
             started_at=worker.started_at,
             ends_at=worker.ends_at,
             pid=None if worker.process is None else worker.process.pid,
+            sending=worker.sending,
             exit_code=worker.exit_code,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Iterator
 
 from server.lab.behaviour import read_behaviour
 from server.outbox import ChannelDown, ChannelPolicy, Connect, Delivery, Policy, Refused
@@ -17,11 +18,21 @@ class WantedFailure(Exception):  # noqa: N818 - it is wanted
 class LabChannel:
     """Waits in the middle of the send, so that a freeze or a kill can hit it there.
 
-    A send may take as long as its lease allows. `scale` is that of time.
+    A send may take as long as its lease allows. `scale` is that of time. `told` hears how many
+    sends are being waited for, whenever that changes: then one can be hit in its middle.
     """
 
-    def __init__(self, connect: Connect, policy: Policy, *, scale: float) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        policy: Policy,
+        *,
+        scale: float,
+        told: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self._connect = connect
+        self._told = told
+        self._sending = 0
         self._page = PageChannel(connect)
         self._scale = scale
         self.policy = ChannelPolicy(
@@ -37,12 +48,23 @@ class LabChannel:
             behaviour = (await read_behaviour(connection)).of(delivery.payload)
         if behaviour.down:
             raise ChannelDown("the lab's channel is down")
-        await self._wait(behaviour.takes_s * self._scale)
+        with self._one_more():
+            await self._wait(behaviour.takes_s * self._scale)
         if behaviour.refuses:
             raise Refused("the lab's receiver refuses", code="lab-refused")
         if delivery.attempt <= behaviour.fails:
             raise WantedFailure(f"attempt {delivery.attempt} of {behaviour.fails} that fail")
         await self._write(delivery)
+
+    @contextlib.contextmanager
+    def _one_more(self) -> Iterator[None]:
+        self._sending += 1
+        self._told(self._sending)
+        try:
+            yield
+        finally:
+            self._sending -= 1
+            self._told(self._sending)
 
     async def _write(self, delivery: Delivery) -> None:
         """Lets the message arrive; a cancellation that comes only now is too late for that."""

@@ -24,6 +24,8 @@ from server.signals import closed_stdin, stop_on_signal
 from server.terminal import said_clearly, settings_for
 
 READY = b"ready\n"
+SENDING = b"sending "
+"""Goes before the number of sends that the worker is in the middle of."""
 PR_SET_PDEATHSIG = 1
 
 
@@ -36,12 +38,19 @@ def die_with_parent() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def tell_sending(sends: int) -> None:
+    """Says on standard output how many sends it is in the middle of."""
+    os.write(sys.stdout.fileno(), SENDING + b"%d\n" % sends)
+
+
 async def work(settings: Settings, conninfo: str, holder: str) -> None:
     """Works until SIGTERM, or until standard input closes."""
     wake = asyncio.Event()
     policy = scaled(settings)
     async with open_pool(conninfo, most=3) as own, open_pool(conninfo) as for_channel:
-        channel = LabChannel(for_channel.connection, policy, scale=settings.lab_time_scale)
+        channel = LabChannel(
+            for_channel.connection, policy, scale=settings.lab_time_scale, told=tell_sending
+        )
         turn = Turn(own.connection, {CHANNEL: channel}, policy, holder=holder)
         async with stop_on_signal(turn.leave) as stop:
             beside = [asyncio.create_task(closed_stdin(stop))]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from server.lab.worker import READY
+from server.lab.worker import READY, SENDING
 from server.settings import Settings
 
 ENDED_KEPT = 8
@@ -47,7 +47,10 @@ class TooManyWorkersError(Exception):
 
 @dataclass(slots=True)
 class LabWorker:
-    """One worker. `holder` is its name in the queue; `exit_code` is negative after a signal."""
+    """One worker. `holder` is its name in the queue; `exit_code` is negative after a signal.
+
+    `sending` is how many sends it is in the middle of, as far as it has said so.
+    """
 
     id: int
     name: str
@@ -55,6 +58,7 @@ class LabWorker:
     started_at: datetime
     ends_at: datetime
     state: State = State.STARTING
+    sending: int = 0
     exit_code: int | None = None
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
     watch: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -173,7 +177,7 @@ class LabWorkers:
 
     async def _watch(self, worker: LabWorker, process: asyncio.subprocess.Process) -> None:
         """Follows a worker to its end, which comes at the latest when its time is over."""
-        ready = asyncio.create_task(self._note_ready(worker, process))
+        words = asyncio.create_task(self._listen(worker, process))
         try:
             async with asyncio.timeout(self._settings.lab_worker_s):
                 await process.wait()
@@ -182,8 +186,9 @@ class LabWorkers:
                 process.kill()
             await process.wait()
         finally:
-            ready.cancel()
+            words.cancel()
         worker.state = State.ENDED
+        worker.sending = 0
         worker.exit_code = process.returncode
         log.info(
             "%s has ended",
@@ -199,6 +204,10 @@ class LabWorkers:
             del self._workers[number]
 
     @staticmethod
-    async def _note_ready(worker: LabWorker, process: asyncio.subprocess.Process) -> None:
-        if process.stdout is not None and await process.stdout.readline() == READY:
-            worker.state = State.RUNNING
+    async def _listen(worker: LabWorker, process: asyncio.subprocess.Process) -> None:
+        """Takes note of what a worker says of itself."""
+        if process.stdout is None or await process.stdout.readline() != READY:
+            return
+        worker.state = State.RUNNING
+        async for line in process.stdout:
+            worker.sending = int(line.removeprefix(SENDING))
