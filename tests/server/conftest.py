@@ -155,7 +155,7 @@ async def listening(app: ASGIApp) -> AsyncIterator[httpx.AsyncClient]:
     server = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_config=None))
     serving = asyncio.create_task(server._serve([listener]))  # noqa: SLF001 - without its signals
     base = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    async with httpx.AsyncClient(base_url=base, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=base, timeout=60) as client:
         yield client
     server.should_exit = True
     await serving
@@ -189,7 +189,7 @@ def address(settings: Settings, module_database: str) -> Iterator[str]:
 @pytest.fixture
 async def client(address: str) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the whole application, which the tests of a file share."""
-    async with httpx.AsyncClient(base_url=address, timeout=20) as opened:
+    async with httpx.AsyncClient(base_url=address, timeout=60) as opened:
         yield opened
 
 

@@ -116,12 +116,12 @@ async def test_a_slow_channel_does_not_keep_the_others_from_a_short_drain(
     email.policy = ChannelPolicy(send_timeout_s=50)
     channels = {"page": page, "email": email}
     turn = Turn(connect, channels, POLICY, holder="d")
-    report = await drain(turn, asyncio.Event(), max_s=10)
+    report = await drain(turn, asyncio.Event(), max_s=10, clock=lambda: 0.0)
     assert (len(page.given), email.given) == (12, [])
     assert (report.finished, report.left.due, report.too_short_for) == (False, 2, {"email": 50})
     assert {(await rows.read(connection, one))["attempts"] for one in mails} == {0}
 
-    report = await drain(turn, asyncio.Event(), max_s=60)
+    report = await drain(turn, asyncio.Event(), max_s=60, clock=lambda: 0.0)
     assert (report.finished, sorted(email.given), report.too_short_for) == (True, mails, {})
 
 

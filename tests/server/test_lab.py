@@ -170,19 +170,50 @@ async def test_what_can_be_done_when(lab_settings, database):
 
 async def test_so_many_for_so_long(lab_settings, database):
     """One more than may is refused; when its time is over, or the lab ends, a worker is killed."""
-    limits = {"lab_workers": 2, "lab_worker_s": 0.5}
-    async with _workers(lab_settings, database, **limits) as lab:
+    async with _workers(lab_settings, database, lab_workers=2) as lab:
         workers = [await lab.start() for _ in range(2)]
         with pytest.raises(TooManyWorkersError):
             await lab.start()
-        await asyncio.gather(*(one.watch for one in workers))
-        assert [one.exit_code for one in lab.everyone()] == [-signal.SIGKILL] * 2
-        third = await lab.start()
-        assert third.name == "lab-3"
     assert lab.everyone() == []
-    assert third.exit_code == -signal.SIGKILL
+    assert [one.exit_code for one in workers] == [-signal.SIGKILL] * 2
     with pytest.raises(TooManyWorkersError):
         await lab.start()
+    async with _workers(lab_settings, database, lab_workers=1, lab_worker_s=0.01) as lab:
+        for name in ("lab-1", "lab-2"):
+            worker = await lab.start()
+            await worker.watch
+            assert (worker.name, worker.exit_code) == (name, -signal.SIGKILL)
+
+
+async def test_what_a_page_started_ends_soon_after_the_page(lab_settings, database):
+    """And what was started when nobody watched does not."""
+    settings = lab_settings.model_copy(update={"lab_linger_s": 0.0})
+    async with listening(create_app(settings, database)) as client:
+        client.headers.update(OWN_PAGE)
+        await _post(client, "workers", 201)
+        async with streaming(client) as stream:
+            await stream.next()
+            await _post(client, "workers", 201)
+        async with asyncio.timeout(60):
+            while True:
+                shown = (await client.get("/api/lab/workers")).json()["workers"]
+                if shown[1]["state"] == State.ENDED:
+                    break
+        assert shown[1]["exit_code"] == -signal.SIGKILL
+        assert shown[0]["state"] != State.ENDED
+
+
+async def test_who_comes_back_in_time_finds_all_as_it_was(lab_settings, database):
+    """A page that is loaded anew leaves for a moment only."""
+    async with _workers(lab_settings, database, lab_linger_s=0.0) as lab:
+        lab.watched(1)
+        worker = await lab.start()
+        lab.watched(0)
+        lab.watched(1)
+        await _until_running(worker)
+        lab.watched(0)
+        await worker.watch
+    assert worker.exit_code == -signal.SIGKILL
 
 
 @contextmanager

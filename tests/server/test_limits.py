@@ -17,7 +17,7 @@ from server.outbox import (
 )
 
 POLICY = Policy(
-    concurrency=4, lease_s=60, send_timeout_s=5, send_margin_s=1, poll_s=60, breaker_failures=3
+    concurrency=4, lease_s=60, send_timeout_s=30, send_margin_s=1, poll_s=60, breaker_failures=3
 )
 
 
@@ -117,8 +117,9 @@ async def test_a_receiver_may_ask_for_a_pause(turn, connection, rows, asked, bou
 
     await turn(page=Sender(later)).take(asyncio.Event())
     cursor = await connection.execute(
-        "select extract(epoch from next_attempt_at - clock_timestamp())::float8"
-        " from notifications.notification_deliveries where id = %s",
+        "select extract(epoch from next_attempt_at - ended_at)::float8"
+        " from notifications.notification_deliveries"
+        " join notifications.delivery_attempts on delivery_id = id where id = %s",
         (number,),
     )
     [(pause,)] = await cursor.fetchall()
@@ -212,12 +213,12 @@ async def test_a_worker_wakes_to_probe(connect, connection, rows):
             raise ChannelDown("no route")
         arrived.set()
 
-    policy = Policy(lease_s=60, send_timeout_s=5, send_margin_s=1, poll_s=60, backoff_s=(0.0,))
+    policy = Policy(lease_s=60, send_timeout_s=5, send_margin_s=1, poll_s=3600, backoff_s=(0.0,))
     sender = Sender(act, ChannelPolicy(breaker_failures=1, breaker_pause_s=0.3))
     worker = Worker(Turn(connect, {"page": sender}, policy, holder="w"), wake=asyncio.Event())
     stop = asyncio.Event()
     task = asyncio.create_task(worker.run(stop))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await arrived.wait()
     stop.set()
     await task

@@ -270,20 +270,30 @@ async def test_history_of_the_depth(fresh_client, connection, rows):
 async def test_many_who_ask_for_the_depth_share_one_query(site, database):
     """A hundred at once cost a few statements, and all get the truth."""
     settings = Settings(site=site, DATABASE_URL=database)
-    async with listening(create_app(settings, database)) as client:
+    app, arrived = create_app(settings, database), asyncio.Semaphore(0)
+
+    async def counting(scope, receive, send) -> None:
+        if scope["type"] == "http":
+            arrived.release()
+        await app(scope, receive, send)
+
+    async with listening(counting) as client:
         async with await psycopg.AsyncConnection.connect(database, autocommit=True) as one:
             lock = "lock table notifications.depth_deltas in access exclusive mode"
             async with one.transaction():
                 await one.execute(lock.encode())
                 asked = [asyncio.create_task(client.get("/api/queue/depth")) for _ in range(60)]
                 await _until_somebody_waits(one)
+                async with asyncio.timeout(60):
+                    for _ in asked:
+                        await arrived.acquire()
             answers = await asyncio.gather(*asked)
         assert {answer.status_code for answer in answers} == {200}
         assert len({answer.json()["as_of"] for answer in answers}) <= 3
 
 
 async def _until_somebody_waits(connection) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             cursor = await connection.execute(
                 "select count(*) from pg_locks where not granted and database ="

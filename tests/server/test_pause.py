@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from server.outbox import (
     Policy,
     Turn,
@@ -79,7 +77,6 @@ async def test_a_drain_ends_and_tells(connect, connection, rows):
     assert (report.finished, report.left.due_paused, sender.given) == (True, 3, [])
 
 
-@pytest.mark.timeout(60)
 async def test_a_worker_goes_on_when_it_is_resumed(connect, direct, connection):
     """Woken by the notification, not by its next poll, which is an hour away."""
     await pause_channel(connection, "page")
