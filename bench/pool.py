@@ -1,6 +1,6 @@
 """What a task costs in the pool here, beside its peers and beside bare workers.
 
-    python -m bench.pool [--rounds 7]
+    python -m bench.pool [--rounds 7] [--passes 60]
 
 One Chromium, one page, every subject's workers alive all the time. In each round the subjects take
 turns, three passes each, in an order that moves on by one from round to round. The best pass
@@ -8,12 +8,12 @@ counts, because whatever else the machine does only makes a pass slower; figures
 the rounds.
 
 (a) milliseconds per task that does nothing, one by one and all sent at once, 1 and 2 workers
-(b) milliseconds to bring megabytes to a worker, transferred and copied
+(b) milliseconds to bring megabytes to a worker, transferred and copied, beside its peers; then
+    transfers of every size beside a bare worker alone, in a browser that does not begin collections
+    early and in one as usual: what the pool adds must be the same at every size
 (c) milliseconds until every promise has settled when the only worker dies and 100 tasks wait
 (d) JavaScript heap of page and worker after 1,000 and after 10,000 tasks of every kind through the
-    pool here. V8 keeps compiled code in the heap and compiles what runs often, so this is measured
-    twice: in a browser that only interprets, and in one as usual, after as many tasks as it takes
-    until everything is compiled
+    pool here
 
 There are two floors, both bare workers with hand-written messages. `floor` posts everything at once
 and lets the browser hold what waits. `floor-queue` posts a task when the one before is answered,
@@ -24,9 +24,8 @@ Ratios are taken within a round. Two subjects are level if the one that is slowe
 as fast in at least a quarter of the rounds: then the difference is no larger than the noise.
 
 When many megabytes arrive in a worker, V8 begins to mark its heap in steps, and that takes some
-milliseconds, several times as long as the transfer, in bare workers too. So (b) is measured twice:
-in a browser that does not begin collections early, where a transfer must be flat over size from 1
-to 64 MB, and in one as usual.
+milliseconds, several times as long as the transfer, in bare workers too: hence the browser that
+does not. What is judged, and how, stands in pool_peers/transfers.py and pool_peers/leaks.py.
 """
 
 from __future__ import annotations
@@ -34,20 +33,21 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
-from bench.pool_peers.heap import HeapReader, Heaps
+from bench.pool_peers.bounds import Bounds
+from bench.pool_peers.browser import call, chromium
+from bench.pool_peers.leaks import report_leaks
 from bench.pool_peers.site import served
-from tests.chromium import CHROMIUM, FLAGS, INTERPRETING
+from bench.pool_peers.transfers import report_transfers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from playwright.sync_api import Page, Playwright
+    from playwright.sync_api import Page
 
 OURS = "ours"
 PEERS = ("workerpool", "comlink", "threads")
@@ -57,15 +57,11 @@ HOLDING_BACK = ("workerpool", "threads")
 """Peers that send a worker one task at a time, as the pool here does."""
 
 FLOOR_BOUND = 1.3
-FLAT_BOUND = 1.3
-HEAP_BOUND = 1.02
 PASSES = 3
 WAITING = 100
 LIMIT_MS = 2000
-WARM = 20_000
 NOT_MARKING = "--js-flags=--no-incremental-marking"
 DEATHS = {"crash": "an uncaught error", "close": "self.close()"}
-CALL = "([name, given]) => import('./measure.js').then((module) => module[name](given))"
 
 
 @dataclass(frozen=True)
@@ -100,49 +96,6 @@ COPY = Kind("moved", megabytes=64)
 
 Figures = dict[Kind, dict[str, list[float]]]
 """Milliseconds of each subject, one for each round."""
-
-
-@dataclass
-class Bounds:
-    """Which bounds were tried, and whether all of them held."""
-
-    broken: list[str] = field(default_factory=list)
-
-    def at_most(self, what: str, ratio: float, bound: float) -> None:
-        """Print a ratio with its bound, and remember if it is over."""
-        held = ratio <= bound
-        print(f"      {what}: {ratio:.3f}, {'within' if held else 'OVER'} the bound of {bound}")
-        if not held:
-            self.broken.append(what)
-
-    def level(self, what: str, ratios: Sequence[float]) -> None:
-        """Print how two subjects compare over the rounds, and remember if ours is behind."""
-        median = statistics.median(ratios)
-        verdict = "ahead" if median < 1 else "level" if best_quarter(ratios) <= 1 else "BEHIND"
-        spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
-        print(f"      {what}: {median:.2f} ({spread}), {verdict}")
-        if verdict == "BEHIND":
-            self.broken.append(what)
-
-
-def best_quarter(values: Sequence[float]) -> float:
-    """Give the value that a quarter of the rounds did not exceed."""
-    return statistics.quantiles(values, n=4)[0]
-
-
-@contextmanager
-def chromium(playwright: Playwright, flags: Sequence[str] = ()) -> Iterator[Page]:
-    """Give a page of a browser that is there for as long as needed."""
-    browser = playwright.chromium.launch(
-        executable_path=CHROMIUM, headless=True, args=[*FLAGS, *flags]
-    )
-    yield browser.new_page()
-    browser.close()
-
-
-def call(page: Page, function: str, given: Any) -> Any:
-    """Run one function of measure.js."""
-    return page.evaluate(CALL, [function, given])
 
 
 def in_rounds(page: Page, rounds: int, kinds: Sequence[Kind]) -> Figures:
@@ -188,21 +141,14 @@ def report_tasks(figures: Figures, bounds: Bounds) -> None:
             bounds.level(f"{kind}: ours / {peer}", ratios(seen, OURS, peer))
 
 
-def report_moves(figures: Figures, words: str, bounds: Bounds) -> None:
-    """Print (b) of one browser."""
-    print(f"(b) ms until a worker has told the length of what it was sent, {words}")
+def report_moves(figures: Figures, bounds: Bounds) -> None:
+    """Print (b) beside the peers."""
+    print("(b) ms until a worker has told the length of what it was sent")
     for kind, seen in figures.items():
         show(kind, seen, "floor", 2)
         if not kind.transferred:
             over_floor = statistics.median(ratios(seen, OURS, "floor"))
             bounds.at_most(f"{kind}: ours / floor", over_floor, FLOOR_BOUND)
-
-
-def report_flat(figures: Figures, bounds: Bounds) -> None:
-    """Print how much longer the largest transfer takes than the smallest."""
-    least, *_, most = TRANSFERS
-    growth = [b / a for a, b in zip(figures[least][OURS], figures[most][OURS], strict=True)]
-    bounds.at_most(f"ours: {most} / {least}", statistics.median(growth), FLAT_BOUND)
 
 
 def report_deaths(page: Page, rounds: int, bounds: Bounds) -> None:
@@ -226,60 +172,24 @@ def report_deaths(page: Page, rounds: int, bounds: Bounds) -> None:
             bounds.broken.append(f"every promise settles after {words}")
 
 
-def largest(page: Page, reader: HeapReader) -> Heaps:
-    """Run 1,000 tasks and give the largest heaps on the way: what V8 drops, it compiles again."""
-    seen = []
-    for _ in range(5):
-        call(page, "worn", 200)
-        seen.append(reader.read())
-    return Heaps(
-        page=max(heaps.page for heaps in seen),
-        worker=max(heaps.worker for heaps in seen),
-        listeners=seen[-1].listeners,
-    )
-
-
-def report_heap(playwright: Playwright, origin: str, bounds: Bounds) -> None:
-    """Measure and print (d), each in a browser of its own."""
-    print("(d) bytes of JavaScript heap after a forced collection")
-    for words, flags in (("interpreting", [INTERPRETING]), ("as usual", [])):
-        with chromium(playwright, flags) as page:
-            page.goto(origin)
-            reader = HeapReader(page)
-            if not flags:
-                call(page, "worn", WARM)
-                reader.read()  # the first collection throws away what is compiled anew after it
-            before = largest(page, reader)
-            call(page, "worn", 8000)
-            after = largest(page, reader)
-        for side in ("page", "worker"):
-            first, last = getattr(before, side), getattr(after, side)
-            what = f"{words}, {side}: {last:,} after 10,000 / {first:,} after 1,000"
-            bounds.at_most(what, last / first, HEAP_BOUND)
-        print(f"      {words}, listeners in the page: {before.listeners}, then {after.listeners}")
-        if after.listeners > before.listeners:
-            bounds.broken.append("no listener is left behind")
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the comparison; the exit code is 0 if every bound holds and 1 if not."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=7, help="at least 2")
+    parser.add_argument("--passes", type=int, default=60, help="of transfers of every size")
     chosen = parser.parse_args(arguments)
     bounds = Bounds()
     with served() as origin, sync_playwright() as playwright:
-        with chromium(playwright) as page:
-            page.goto(origin)
+        with chromium(playwright, origin) as page:
             report_tasks(in_rounds(page, chosen.rounds, TASKS), bounds)
-            moves = in_rounds(page, chosen.rounds, [*TRANSFERS, COPY])
-            report_moves(moves, "as usual", bounds)
+            report_moves(in_rounds(page, chosen.rounds, [*TRANSFERS, COPY]), bounds)
+        for words, flags in (("no collection begun", [NOT_MARKING]), ("as usual", [])):
+            with chromium(playwright, origin, flags) as page:
+                report_transfers(page, chosen.passes, words, bounds)
+        with chromium(playwright, origin) as page:
             report_deaths(page, chosen.rounds, bounds)
-        with chromium(playwright, [NOT_MARKING]) as page:
-            page.goto(origin)
-            moves = in_rounds(page, chosen.rounds, TRANSFERS)
-            report_moves(moves, "no collection begun", bounds)
-            report_flat(moves, bounds)
-        report_heap(playwright, origin, bounds)
+        print("(d) bytes of JavaScript heap after a forced collection")
+        report_leaks(playwright, origin, bounds)
     for broken in bounds.broken:
         print(f"BROKEN: {broken}")
     return 1 if bounds.broken else 0

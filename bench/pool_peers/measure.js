@@ -2,6 +2,7 @@
  * What takes how long, on subjects that stay open from the first round to the last.
  */
 
+import { leak } from "./leak.js";
 import { outcome } from "./outcome.js";
 
 /** @import { Adapter, Subject } from "./subject.js" */
@@ -109,6 +110,32 @@ export async function round({ names, passes, kind }) {
 }
 
 /**
+ * Moves of several kinds in turn, whose order turns round from pass to pass, and so does the order of
+ * the subjects: what the move before left behind meets every kind and subject alike.
+ * @param {{names: string[], passes: number, kinds: Kind[]}} given
+ * @returns {Promise<Record<string, number>[][]>} of each pass and kind, milliseconds by subject
+ */
+export async function moves({ names, passes, kinds }) {
+  const seen = [];
+  for (let pass = 0; pass < passes; pass += 1) {
+    /** @type {Record<string, number>[]} */
+    const figures = kinds.map(() => ({}));
+    const order = [...kinds.keys()];
+    if (pass % 2 === 1) order.reverse();
+    for (const [place, number] of order.entries()) {
+      const turn = (pass >> 1) + place;
+      for (const [at] of names.entries()) {
+        const name = names[(at + turn) % names.length];
+        const kind = kinds[number];
+        figures[number][name] = await moved(await subjectOf(name, kind.workers), kind);
+      }
+    }
+    seen.push(figures);
+  }
+  return seen;
+}
+
+/**
  * Kills the only worker of a new subject while tasks wait: how many promises settle within the limit,
  * and milliseconds until the last of those did.
  * @param {{name: string, task: string, waiting: number, limit: number}} given
@@ -125,19 +152,22 @@ export async function killed({ name, task, waiting, limit }) {
   return { settled: settled.length, ms: Math.max(0, ...settled.map(({ ms }) => ms)) };
 }
 
+const lasting = new AbortController();
+
 /**
  * Tasks of every kind through the pool here: done, failed, refused, given up while they wait, with
- * progress, time-outs, buffers, and one signal for all of them.
- * @param {number} count how many
+ * buffers, and one signal for all of them.
+ * @param {{count: number, leaking: boolean}} given how many, and whether page and worker each keep
+ *   some 50 bytes a task
  */
-export async function worn(count) {
+export async function worn({ count, leaking }) {
   const subject = await subjectOf("ours", 1);
   const { signal } = lasting;
   for (let sent = 0; sent < count; sent += 5) {
     const bytes = new Uint8Array(20_000);
     const short = new AbortController();
     const all = [
-      subject.run("noop", undefined, { signal }),
+      subject.run(leaking ? "leak" : "noop", 5, { signal }),
       subject.run("outOfRange", undefined, { signal }),
       subject.run("echo", bytes, { transfer: [bytes.buffer], signal }),
       subject.run("no-such-task", undefined, { signal }),
@@ -145,7 +175,6 @@ export async function worn(count) {
     ];
     short.abort();
     await Promise.allSettled(all);
+    if (leaking) leak(5);
   }
 }
-
-const lasting = new AbortController();

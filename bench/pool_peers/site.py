@@ -53,7 +53,7 @@ def bundle(target: Path) -> None:
         path
         for pattern in ("*.js", "workers/*.js")
         for path in sorted(PEERS.glob(pattern))
-        if path.name not in {"subject.js", "outcome.js", "spawned.js", "tasks.js"}
+        if path.name not in {"subject.js", "outcome.js", "spawned.js", "tasks.js", "leak.js"}
     ]
     command = [sys.executable, str(ROOT / "scripts" / "npm_program.py"), "esbuild"]
     command += ["--bundle", "--format=esm", "--target=esnext", "--log-level=warning"]

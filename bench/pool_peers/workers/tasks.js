@@ -3,6 +3,8 @@
  * carries the messages differs.
  */
 
+import { leak } from "../leak.js";
+
 /** @param {number} ms */
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const never = () => new Promise(() => {});
@@ -19,6 +21,7 @@ export const tasks = {
   /** @param {Uint8Array} buffer */
   bytes: (buffer) => buffer.byteLength,
   pause,
+  leak,
 
   /** @param {string} kind */
   throws(kind) {
