@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, CDPSession
 
-from tests.chromium import CHROMIUM, FLAGS, INTERPRETING
+from bench.pool_peers.snapshot import sizes
 from tests.e2e.pool_harness.bench import PoolBench
 
 
@@ -265,32 +265,28 @@ async ([tasks, url]) => {
 """
 
 
-def heap(session: CDPSession) -> float:
-    """Return the bytes in use after a forced collection."""
+def kept(session: CDPSession) -> int:
+    """Return the bytes in use after a forced collection, without what V8 makes of functions."""
+    chunks: list[str] = []
+    session.on("HeapProfiler.addHeapSnapshotChunk", lambda event: chunks.append(event["chunk"]))
     session.send("HeapProfiler.collectGarbage")
-    used: float = session.send("Runtime.getHeapUsage")["usedSize"]
-    return used
+    session.send("HeapProfiler.takeHeapSnapshot")
+    return sizes("".join(chunks)).kept
 
 
 def test_many_tasks_leave_nothing_behind(browser: Browser, pool_bench: PoolBench) -> None:
-    """20,000 tasks with one signal: no listener stays on it, and the heap is as after 2,000.
-
-    In a browser that compiles nothing: what V8 compiles lies in the heap too, and grows with time.
-    """
-    interpreting = browser.browser_type.launch(
-        executable_path=CHROMIUM, args=[*FLAGS, INTERPRETING]
-    )
-    page = interpreting.new_page()
+    """20,000 tasks with one signal: no listener stays on it, and the heap is as after 2,000."""
+    page = browser.new_page()
     page.goto(f"{pool_bench.origin}harness/index.html")
     session = page.context.new_cdp_session(page)
     page.evaluate(MANY, [2_000, "/harness/tasks.js"])
-    before = heap(session)
+    before = kept(session)
     assert page.evaluate(MANY, [18_000, "/harness/tasks.js"]) == 20_000
-    after = heap(session)
+    after = kept(session)
     assert after < before * 1.02
     signal = session.send("Runtime.evaluate", {"expression": "kept.controller.signal"})
     found = session.send(
         "DOMDebugger.getEventListeners", {"objectId": signal["result"]["objectId"]}
     )
     assert found["listeners"] == []
-    interpreting.close()
+    page.context.close()
