@@ -111,26 +111,32 @@ export async function round({ names, passes, kind }) {
 
 /**
  * Moves of several kinds in turn, whose order turns round from pass to pass, and so does the order of
- * the subjects: what the move before left behind meets every kind and subject alike.
- * @param {{names: string[], passes: number, kinds: Kind[]}} given
+ * the subjects: what the move before left behind meets every kind and subject alike. The best of some
+ * tries counts, as in `round`.
+ * @param {{names: string[], passes: number, tries: number, kinds: Kind[]}} given
  * @returns {Promise<Record<string, number>[][]>} of each pass and kind, milliseconds by subject
  */
-export async function moves({ names, passes, kinds }) {
+export async function moves({ names, passes, tries, kinds }) {
   const seen = [];
+  let turn = 0;
   for (let pass = 0; pass < passes; pass += 1) {
     /** @type {Record<string, number>[]} */
-    const figures = kinds.map(() => ({}));
+    const best = kinds.map(() => ({}));
     const order = [...kinds.keys()];
     if (pass % 2 === 1) order.reverse();
-    for (const [place, number] of order.entries()) {
-      const turn = (pass >> 1) + place;
-      for (const [at] of names.entries()) {
-        const name = names[(at + turn) % names.length];
+    for (let each = 0; each < tries; each += 1) {
+      for (const number of order) {
         const kind = kinds[number];
-        figures[number][name] = await moved(await subjectOf(name, kind.workers), kind);
+        turn += 1;
+        for (const at of names.keys()) {
+          const name = names[(at + turn) % names.length];
+          const ms = await moved(await subjectOf(name, kind.workers), kind);
+          best[number][name] = Math.min(ms, best[number][name] ?? Number.POSITIVE_INFINITY);
+        }
       }
+      turn += 1;
     }
-    seen.push(figures);
+    seen.push(best);
   }
   return seen;
 }
