@@ -24,7 +24,7 @@ from server.outbox import (
 from server.outbox.queue import fold
 from tests.server.conftest import TABLE
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 ROUNDS = 40
 DEADLOCKS = "select deadlocks from pg_stat_database where datname = current_database()"
 

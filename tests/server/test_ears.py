@@ -7,7 +7,7 @@ import pytest
 from server.outbox import listen
 from tests.server.proxy import Proxy
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ async def test_a_half_open_connection_is_given_up(ears, direct, connection, rows
 async def test_a_silent_connection_that_answers_is_kept(ears, direct, connection, rows):
     """Silence alone is no fault; and what comes during the question is not missed."""
     async with Proxy(direct).running() as proxy:
-        wake = ears(proxy.conninfo, check_s=0.01, within_s=5)
+        wake = ears(proxy.conninfo, check_s=0.01, within_s=PATIENCE_S)
         await _until(wake)
         for _ in range(30):
             await rows.add(connection)

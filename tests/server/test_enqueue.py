@@ -71,7 +71,7 @@ async def test_two_connections_with_one_key_get_one_row(connect, connection):
 
 async def _until_one_waits(connection):
     """Returns once somebody in this database waits for a lock."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             cursor = await connection.execute(
                 "select 1 from pg_stat_activity"
@@ -98,7 +98,7 @@ async def test_workers_are_notified_at_commit(connect, connect_directly):
         async with one.transaction():
             await enqueue(one, [new()])
             assert [n async for n in listener.notifies(timeout=0)] == []
-        heard = [n async for n in listener.notifies(timeout=10, stop_after=1)]
+        heard = [n async for n in listener.notifies(timeout=60, stop_after=1)]
         assert len(heard) == 1
 
 

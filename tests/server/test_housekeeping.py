@@ -175,7 +175,7 @@ async def test_the_worker_keeps_house(connect, connection, rows):
     worker = Worker(turn, wake=asyncio.Event(), retention=Retention(sent_s=2 * DAY))
     running = asyncio.create_task(worker.run(stop))
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (await depth(connection)).sent:
                 pass
     finally:

@@ -190,10 +190,10 @@ async def test_retry_and_resume_wake_the_workers(connect, connect_directly, rows
         assert await cancel(one, [other]) == [other]
         assert [n async for n in listener.notifies(timeout=0)] == []
         await retry(one, [number])
-        assert len([n async for n in listener.notifies(timeout=10, stop_after=1)]) == 1
+        assert len([n async for n in listener.notifies(timeout=60, stop_after=1)]) == 1
         await pause_channel(one, "page")
         await resume_channel(one, "page")
-        assert len([n async for n in listener.notifies(timeout=10, stop_after=1)]) == 1
+        assert len([n async for n in listener.notifies(timeout=60, stop_after=1)]) == 1
 
 
 async def test_cancel_ends_only_what_waits(connection, rows):

@@ -10,7 +10,7 @@ from server.outbox import Delivery, Policy, Refused, SettleAbandonedError, Turn,
 from server.outbox.connect import cut
 from server.outbox.model import Settlement, Status
 
-FAST = Policy(lease_s=5, send_timeout_s=1, send_margin_s=1, poll_s=1)
+FAST = Policy(lease_s=50, send_timeout_s=10, send_margin_s=10, poll_s=1)
 
 
 class Sender:
@@ -91,7 +91,7 @@ async def test_a_send_that_takes_too_long_is_ended_and_tried_again(turn, connect
         finally:
             cancelled.set()
 
-    policy = Policy(lease_s=5, send_timeout_s=0.05, send_margin_s=1)
+    policy = Policy(lease_s=50, send_timeout_s=0.05, send_margin_s=10)
     await turn(hang, policy)[0].take(asyncio.Event())
     row = await rows.read(connection, number)
     assert (row["status"], row["last_error"]) == ("pending", "no answer within 0.05 s")
@@ -113,7 +113,7 @@ async def test_sends_run_side_by_side_up_to_the_limit(turn, connection, rows):
         await full.wait()
         running -= 1
 
-    policy = Policy(concurrency=4, lease_s=5, send_timeout_s=1, send_margin_s=1)
+    policy = Policy(concurrency=4, lease_s=50, send_timeout_s=10, send_margin_s=10)
     tally = await turn(act, policy)[0].take(asyncio.Event())
     assert (tally.sent, most) == (9, 4)
 
@@ -143,7 +143,7 @@ async def test_stopping_releases_what_was_not_started(turn, connection, rows):
     async def act(_delivery: Delivery) -> None:
         stop.set()
 
-    policy = Policy(concurrency=1, lease_s=5, send_timeout_s=1, send_margin_s=1)
+    policy = Policy(concurrency=1, lease_s=50, send_timeout_s=10, send_margin_s=10)
     work, sender = turn(act, policy)
     tally = await work.take(stop)
     assert (tally.sent, tally.released) == (1, 4)
@@ -159,10 +159,10 @@ async def test_a_lease_that_gets_short_is_renewed(turn, connection, rows):
     leases = []
 
     async def act(_delivery: Delivery) -> None:
-        time[0] += 4  # 4 + time-out 1 + margin 1 is more than the lease of 5
+        time[0] += 40  # 40 + time-out 10 + margin 10 is more than the lease of 50
         leases.append([(await rows.read(connection, n))["lease_expires_at"] for n in ids])
 
-    policy = Policy(concurrency=1, lease_s=5, send_timeout_s=1, send_margin_s=1)
+    policy = Policy(concurrency=1, lease_s=50, send_timeout_s=10, send_margin_s=10)
     tally = await turn(act, policy, clock=lambda: time[0])[0].take(asyncio.Event())
     (first_then, second_then), (first_now, second_now) = leases
     assert first_now > first_then
@@ -177,10 +177,10 @@ async def test_a_lease_that_is_lost_starts_no_send(turn, connection, rows):
 
     async def act(delivery: Delivery) -> None:
         if delivery.id == first:
-            time[0] += 4
+            time[0] += 40
             await rows.expire(connection)
 
-    policy = Policy(concurrency=1, lease_s=5, send_timeout_s=1, send_margin_s=1)
+    policy = Policy(concurrency=1, lease_s=50, send_timeout_s=10, send_margin_s=10)
     work, sender = turn(act, policy, clock=lambda: time[0])
     tally = await work.take(asyncio.Event())
     assert [d.id for d in sender.given] == [first]
@@ -260,7 +260,7 @@ async def test_outcomes_are_given_up_only_while_stopping(connect, connection, ro
         away = True
         stop.set()
 
-    policy = Policy(lease_s=5, send_timeout_s=1, send_margin_s=1, stop_s=0.2)
+    policy = Policy(lease_s=50, send_timeout_s=10, send_margin_s=10, stop_s=0.2)
     work = Turn(Away, {"page": Sender(act)}, policy, holder="me")
     with pytest.raises(SettleAbandonedError, match="outcomes of"):
         await work.take(stop)

@@ -6,8 +6,8 @@ import pytest
 
 from server.outbox import Policy, Turn, Worker, depth, listen
 
-SLEEPY = Policy(lease_s=100, send_timeout_s=1, send_margin_s=1, poll_s=60)
-LONG = 20
+SLEEPY = Policy(lease_s=100, send_timeout_s=1, send_margin_s=1, poll_s=3600)
+LONG = 60
 """Seconds after which a test gives up: less than the poll of a sleepy worker."""
 
 
