@@ -93,6 +93,12 @@ class Settings(BaseSettings):
     statement_s: float = Field(
         20.0, gt=0, description="how long a worker waits for the database's answer; not scaled"
     )
+    exchanges: int = Field(
+        2,
+        ge=1,
+        le=2,
+        description="claims of one worker under way at once, while there is a backlog",
+    )
     breaker_failures: int = Field(
         5, ge=1, le=1000, description="failures in a row after which a channel is parked"
     )
@@ -143,6 +149,11 @@ class Settings(BaseSettings):
     )
     lab_workers: int = Field(4, ge=0, le=50, description="most workers that the lab has at a time")
     lab_worker_s: float = Field(900.0, gt=0, description="how long each may run; not scaled")
+    lab_linger_s: float = Field(
+        15.0,
+        ge=0,
+        description="how long those started from a page outlive the last one that watches",
+    )
     keep_sent_days: float = Field(14.0, ge=0, description="for how long sent deliveries are kept")
     keep_ended_days: float = Field(
         90.0, ge=0, description="for how long failed and dead deliveries are kept"
@@ -243,6 +254,7 @@ class Settings(BaseSettings):
             retry_after_most_s=self.retry_after_most_s,
             stop_s=self.stop_s,
             statement_s=self.statement_s,
+            exchanges=self.exchanges,
         ).scaled(self.time_scale)
 
     def listen_conninfo(self, conninfo: str) -> str | None:

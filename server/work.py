@@ -90,7 +90,7 @@ async def _turning(settings: Settings, conninfo: str, meter: Meter) -> AsyncIter
     or handing back.
     """
     async with (
-        open_pool(conninfo, most=3) as own,
+        open_pool(conninfo, most=4) as own,
         # Most channels need none.
         open_pool(conninfo, least=0) as for_channels,
     ):

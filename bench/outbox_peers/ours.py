@@ -55,7 +55,7 @@ async def _work(conninfo: str, batch: int, concurrency: int) -> None:
     channel = MeteredChannel(NAME, Nothing(seen, concurrency), meter)
     policy = Policy(batch=batch, concurrency=concurrency)
     async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(open_pool(conninfo, most=3))
+        pool = await stack.enter_async_context(open_pool(conninfo, most=4))
         turn = Turn(pool.connection, {NAME: channel}, policy, holder=new_holder())
         await stack.enter_async_context(keeping_leases(conninfo, turn))
         worker = Worker(turn, wake=wake)

@@ -14,6 +14,10 @@ Key = tuple[int, int]
 """Id and attempt. After a lost lease one delivery may be on its way under two attempts."""
 
 
+LONGEST_STEP_S = 0.01
+"""For how long sends that never wait may follow each other before the event loop has its turn."""
+
+
 class Cut(StrEnum):
     """Why a send that runs is cancelled from outside."""
 
@@ -28,11 +32,15 @@ class Flight:
 
     `limits` says how many sends each channel may have side by side, `concurrency` how many there
     may be in all; a send is cut off (Cut.LATE) after its channel's `timeouts`. `send` handles one
-    delivery to its end, and `unstarted` is told of one that was cut before its `send` began.
-    Belongs to one event loop.
+    delivery to its end, and `unstarted` is told of one whose `send` let its cancellation through,
+    because nothing had been sent yet. Once `stop` is set nothing more is started. Belongs to one
+    event loop.
+
+    A task that has brought a delivery to its end takes the next one, so sends that end at once
+    cost no task each. After a cut it takes none: its cancellation is not to be another one's.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what starts a send, what bounds it, and what ends all
         self,
         send: Callable[[Delivery], Coroutine[Any, Any, None]],
         unstarted: Callable[[Delivery], None],
@@ -40,18 +48,21 @@ class Flight:
         concurrency: int,
         limits: Mapping[str, int],
         timeouts: Mapping[str, float],
+        stop: asyncio.Event | None = None,
     ) -> None:
         self._send = send
         self._unstarted = unstarted
         self._concurrency = concurrency
         self._limits = limits
         self._timeouts = timeouts
+        self._stop = stop or asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._admitted = 0
         self._waiting: dict[str, deque[tuple[int, Delivery]]] = {name: deque() for name in limits}
         self._busy = dict.fromkeys(limits, 0)
-        self._tasks: dict[asyncio.Task[None], Delivery] = {}
-        self._sending: dict[Key, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._coming: asyncio.Task[None] | None = None
+        self._sending: dict[Key, asyncio.Task[Any]] = {}
         self._cuts: dict[Key, Cut] = {}
         # By channel, in the order in which they run out: all sends of one have the same time-out.
         self._deadlines: dict[str, deque[tuple[float, Key]]] = {name: deque() for name in limits}
@@ -61,17 +72,30 @@ class Flight:
 
     @property
     def running(self) -> int:
-        """How many sends run."""
-        return len(self._tasks)
+        """How many sends run or are about to: nothing but the event loop's turn is missing."""
+        free = sum(
+            min(len(waiting), self._limits[name] - self._busy[name])
+            for name, waiting in self._waiting.items()
+            if waiting
+        )
+        return min(self._concurrency, len(self._sending) + free)
+
+    @property
+    def waiting(self) -> int:
+        """How many deliveries wait until another's send ends."""
+        return self.aboard - self.running
 
     @property
     def aboard(self) -> int:
         """How many deliveries wait or are being sent."""
-        return len(self._tasks) + sum(map(len, self._waiting.values()))
+        return len(self._sending) + sum(map(len, self._waiting.values()))
 
     def waits(self, channel: str) -> bool:
-        """Whether something of this channel waits to be started."""
-        return bool(self._waiting[channel])
+        """Whether something of this channel waits, or might, until another's send ends."""
+        waiting = len(self._waiting[channel])
+        return waiting > self._limits[channel] - self._busy[channel] or (
+            waiting > 0 and self.waiting > 0
+        )
 
     def holds(self, channel: str) -> bool:
         """Whether something of this channel waits or is being sent."""
@@ -100,6 +124,10 @@ class Flight:
             if alarm is not None:
                 alarm.cancel()
         self.check()
+
+    def stir(self) -> None:
+        """Lets whoever waits `until` something ask whether it is met."""
+        self._changed.set()
 
     def check(self) -> None:
         """Raises what a `send` raised: none should."""
@@ -135,15 +163,17 @@ class Flight:
         if self._alarm is not None:
             self._alarm.cancel()
 
-    def _cut(self, key: Key, task: asyncio.Task[None], why: Cut) -> None:
+    def _cut(self, key: Key, task: asyncio.Task[Any], why: Cut) -> None:
         if self._cuts.get(key, Cut.LATE) is Cut.LATE and self._cuts.get(key) is not why:
             self._cuts[key] = why
             task.cancel()
 
-    def _advance(self) -> None:
-        """Starts what the limits allow."""
-        while len(self._tasks) < self._concurrency:
-            first, chosen = 0, None
+    def _next(self) -> str | None:
+        """The channel whose turn it is, if the limits and what waits allow another start."""
+        first, chosen = 0, None
+        if self._stop.is_set() or self._error is not None:
+            return None
+        if len(self._sending) < self._concurrency:
             for name, waiting in self._waiting.items():
                 if (
                     waiting
@@ -151,36 +181,60 @@ class Flight:
                     and (chosen is None or waiting[0][0] < first)
                 ):
                     first, chosen = waiting[0][0], name
-            if chosen is None:
-                return
-            self._start(self._waiting[chosen].popleft()[1])
+        return chosen
 
-    def _start(self, delivery: Delivery) -> None:
-        channel, key = delivery.channel, (delivery.id, delivery.attempt)
+    def _advance(self) -> None:
+        """Sees to it that somebody comes for what may be started."""
+        if self._coming is None and self._next() is not None:
+            self._coming = self._loop.create_task(self._carry_on())
+            self._tasks.add(self._coming)
+            self._coming.add_done_callback(self._ended)
+
+    async def _carry_on(self) -> None:
+        """Carries one delivery after the other, until there is none that may be started."""
+        task = self._coming
+        self._coming = None
+        yielded = self._loop.time()
+        while task is not None and (channel := self._next()) is not None:
+            delivery = self._waiting[channel].popleft()[1]
+            key = (delivery.id, delivery.attempt)
+            now = self._note_start(channel, key, task)
+            self._advance()
+            try:
+                await self._send(delivery)
+            except asyncio.CancelledError:
+                self._unstarted(delivery)
+                raise
+            finally:
+                self._busy[channel] -= 1
+                del self._sending[key]
+                cut = self._cuts.pop(key, None)
+                self._changed.set()
+            if cut is not None:
+                return
+            if now - yielded > LONGEST_STEP_S:
+                await asyncio.sleep(0)
+                yielded = self._loop.time()
+
+    def _note_start(self, channel: str, key: Key, task: asyncio.Task[Any]) -> float:
+        now = self._loop.time()
         self._busy[channel] += 1
-        task = self._loop.create_task(self._send(delivery))
-        self._tasks[task] = delivery
         self._sending[key] = task
-        task.add_done_callback(self._ended)
         deadlines = self._deadlines[channel]
         while deadlines and deadlines[0][1] not in self._sending:
             deadlines.popleft()
-        deadlines.append((self._loop.time() + self._timeouts[channel], key))
+        deadlines.append((now + self._timeouts[channel], key))
         if self._alarm is None:
             self._set_alarm()
+        return now
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        delivery = self._tasks.pop(task)
-        key = (delivery.id, delivery.attempt)
-        self._busy[delivery.channel] -= 1
-        del self._sending[key]
-        if task.cancelled():
-            self._unstarted(delivery)
-        elif (error := task.exception()) is not None:
+        self._tasks.discard(task)
+        if task is self._coming:  # it was cancelled before it came
+            self._coming = None
+        if not task.cancelled() and (error := task.exception()) is not None:
             self._error = error
-        self._cuts.pop(key, None)
-        if self._error is None:
-            self._advance()
+        self._advance()
         self._changed.set()
 
     def _set_alarm(self) -> None:

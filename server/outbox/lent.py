@@ -30,10 +30,14 @@ class Lent:
         """Asks the database something; see `connect.answered` for what is raised."""
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_exit(self._after)
-            if self._connection is None:
-                self._connection = await self._stack.enter_async_context(self._connect())
-            connection = self._connection
+            connection = await self.open()
             return await answered(connection, work(connection), within_s=self._patience_s())
+
+    async def open(self) -> AsyncConnection[Any]:
+        """The connection, borrowed now if it is not yet. Raises what borrowing raises."""
+        if self._connection is None:
+            self._connection = await self._stack.enter_async_context(self._connect())
+        return self._connection
 
     async def give_back(self) -> None:
         """Hands the connection back until somebody asks again."""

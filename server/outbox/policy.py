@@ -55,7 +55,9 @@ class Policy:
 
     `breaker_most_s` is the longest that a channel is parked, `retry_after_most_s` the longest
     that a receiver may ask us to wait, `stop_s` how long a worker that was told to stop goes on
-    with what it has begun, `statement_s` how long it waits for the database's answer.
+    with what it has begun, `statement_s` how long it waits for the database's answer. `exchanges`
+    is how many claims of one worker may be under way at once, 1 or 2, each over a connection of
+    its own.
     """
 
     batch: int = 25
@@ -73,9 +75,12 @@ class Policy:
     retry_after_most_s: float = DAY_S
     stop_s: float = 20.0
     statement_s: float = 20.0
+    exchanges: int = 2
 
     def __post_init__(self) -> None:
         _require(self, at_least_1=("batch", "concurrency", "max_attempts", "breaker_failures"))
+        if self.exchanges not in {1, 2}:
+            raise ConfigurationError(f"exchanges must be 1 or 2, not {self.exchanges}")
         _require(self, above_0=("lease_s", "send_timeout_s", "send_margin_s", "poll_s"))
         _require(self, above_0=("breaker_pause_s", "breaker_most_s", "retry_after_most_s"))
         _require(self, above_0=("stop_s", "statement_s"))
@@ -201,13 +206,18 @@ def affordable(policy: Policy, channels: Iterable[ChannelPolicy], *, left_s: flo
     return rounds * min([policy.concurrency, *(one.concurrency for one in figures)])
 
 
-def wants_more(policy: Policy, *, running: int, aboard: int, ahead: int) -> bool:
-    """Whether a worker is to claim again, with so many sends running and so many deliveries aboard.
+def wants_more(policy: Policy, *, running: int, waiting: int, ahead: int, asked: int) -> bool:
+    """Whether a worker is to claim again, with so many sends running and so many not yet started.
 
     When half of its places are free; and before that, if what it has aboard will have been sent
-    by the time the database has answered (`ahead`, see `next_ahead`).
+    by the time the database has answered (`ahead`, see `next_ahead`). While claims are under way,
+    `asked` of them, another one has to find sends that keep up with them: as many as a claim
+    brings end while the database answers one.
     """
-    return running <= policy.concurrency // 2 or aboard <= ahead
+    keeps_up = not waiting and running <= ahead
+    if asked:
+        return asked < policy.exchanges and keeps_up and ahead >= policy.batch
+    return running <= policy.concurrency // 2 or keeps_up
 
 
 def next_ahead(policy: Policy, ahead: int, *, aboard: int, landed: int) -> int:

@@ -6,6 +6,7 @@ for itself.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import Any
@@ -119,8 +120,11 @@ def _claim_parameters(
 
 
 def _claimed(rows: list[tuple[Any, ...]]) -> list[Delivery]:
-    """In the order in which they are to be sent: claim.sql returns Delivery's fields in theirs."""
-    return sorted((Delivery(*row) for row in rows), key=lambda d: (d.due_at, d.created_at, d.id))
+    """What claim.sql returns: Delivery's fields in their order, the payload as text."""
+    return [
+        Delivery(number, channel, recipient, _parsed(payload)[0], *rest)
+        for number, channel, recipient, payload, *rest in rows
+    ]
 
 
 def _settle_parameters(settlements: Sequence[Settlement], holder: str | None) -> dict[str, object]:
@@ -146,6 +150,8 @@ def literal(values: Iterable[object]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
 
+# PostgreSQL writes a jsonb without white space around it, which json.loads would look for.
+_parsed = json.JSONDecoder().raw_decode
 VERDICTS = {verdict.value: verdict for verdict in Verdict}
 STATUSES: dict[str | None, Status | None] = {None: None} | {one.value: one for one in Status}
 

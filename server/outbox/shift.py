@@ -26,6 +26,7 @@ from .policy import covered, decide, growing_pause, next_ahead, wants_more
 from .sending import send_one
 
 if TYPE_CHECKING:
+    from .lent import Lent
     from .turn import Turn
 
 log = logging.getLogger(__name__)
@@ -63,9 +64,14 @@ class Shift:
             concurrency=turn.policy.concurrency,
             limits={name: one.concurrency for name, one in turn.figures.items()},
             timeouts={name: one.send_timeout_s for name, one in turn.figures.items()},
+            stop=stop,
         )
         self._ahead = 0
         self._landed = 0
+        self._asked = 0
+        self._unsaved = 0
+        self._dry = False
+        self._beside: asyncio.Task[None] | None = None
         self._outcomes: list[Settlement] = []
         self._returnable: list[Delivery] = []
         self._left: list[Delivery] = []
@@ -86,16 +92,18 @@ class Shift:
         trace: TracebackType | None,
     ) -> None:
         """Cancels whatever is left."""
-        for task in (self._watch, *self._handing_back):
+        for task in (self._watch, self._beside, *self._handing_back):
             if task is not None:
                 task.cancel()
+        if self._beside is not None:
+            await asyncio.gather(self._beside, return_exceptions=True)
         await self.flight.abandon()
         self._turn.leases.drop(self._turn.leases.held())
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is on its way and nothing waits to be settled."""
-        return not self._outcomes and self.flight.aboard == 0
+        """Whether nothing is on its way or asked for, and nothing waits to be settled."""
+        return not self._outcomes and self.flight.aboard == 0 and self._asked == 0
 
     async def exchange(
         self, *, limit: int | None = None, channels: Collection[str] | None = None
@@ -107,46 +115,24 @@ class Shift:
         Raises psycopg.OperationalError if the database is away and there is nothing to settle,
         and SettleAbandonedError if it stays away while stopping.
         """
+        self._check_beside()
         turn, flight = self._turn, self.flight
         most = turn.policy.batch if limit is None else limit
         among = turn.channels if channels is None else channels
-        opened = []
-        if flight.running < turn.policy.concurrency or self._wants_more():
-            opened = [
-                name
-                for name in turn.parking.standing(Standing.OPEN)
-                if name in among and not flight.waits(name)
-            ]
-        if self._returnable:
-            returnable, self._returnable = self._returnable, []
-            self._hand_back(returnable)
-        settling, self._outcomes = self._outcomes, []
-        aboard, self._landed = flight.aboard, 0
-        asked_at = turn.clock()
-        try:
-            answers, deliveries = await self._ask(
-                lambda connection: queue.exchange(
-                    connection,
-                    settling,
-                    holder=turn.holder,
-                    channels=opened,
-                    limit=most,
-                    lease_s=turn.policy.lease_s,
-                )
-            )
-        except psycopg.Error as error:
-            if not settling:
-                raise
-            await self._save(settling, error)
-            return True
-        self._ahead = next_ahead(turn.policy, self._ahead, aboard=aboard, landed=self._landed)
-        self._saved(settling, answers)
-        self._admit(deliveries, asked_at)
-        got = len(deliveries)
+        got = await self._exchange(self._ask, most, among)
         for name in turn.parking.standing(Standing.PROBING):
             if got < most and name in among and not flight.holds(name):
                 got += await self._probe(name)
         return got >= most
+
+    def hurry(self, lent: Lent) -> None:
+        """Lets exchanges go over a second connection as well, while sends keep up with both.
+
+        They end by themselves, with the backlog or with sends that take longer.
+        """
+        self._check_beside()
+        if self._beside is None and self._turn.policy.exchanges > 1 and not self._hurried_enough():
+            self._beside = asyncio.create_task(self._exchange_beside(lent))
 
     async def until_due(self) -> None:
         """Returns when it is time for the next exchange, if the queue had as much as was asked."""
@@ -156,13 +142,17 @@ class Shift:
 
     async def until_landed(self) -> None:
         """Returns when nothing is on its way, or when an outcome should not wait any longer."""
-        await self.flight.until(lambda: self.flight.aboard == 0, within_s=SETTLE_WITHIN_S)
+        await self.flight.until(
+            lambda: self.flight.aboard == 0 and self._asked == 0, within_s=SETTLE_WITHIN_S
+        )
 
     async def finish(self) -> None:
         """Waits for the sends, settles them, and hands back what was not started.
 
         Raises SettleAbandonedError if the database stays away while stopping.
         """
+        if self._beside is not None:
+            await self._beside
         await self.flight.until(lambda: self.flight.aboard == 0)
         if self._left:
             told(
@@ -181,8 +171,90 @@ class Shift:
     def _wants_more(self) -> bool:
         flight = self.flight
         return wants_more(
-            self._turn.policy, running=flight.running, aboard=flight.aboard, ahead=self._ahead
+            self._turn.policy,
+            running=flight.running,
+            waiting=flight.waiting,
+            ahead=self._ahead,
+            asked=self._asked,
         )
+
+    async def _exchange(self, ask: Ask, most: int, among: Collection[str]) -> int:
+        """Settles what is finished and claims for these channels; returns how many it got.
+
+        Returns `most` without having claimed if it had to try again to settle.
+        """
+        turn, flight = self._turn, self.flight
+        if self._unsaved:
+            await flight.until(lambda: not self._unsaved)
+        opened = []
+        if flight.running < turn.policy.concurrency or self._wants_more():
+            opened = [
+                name
+                for name in turn.parking.standing(Standing.OPEN)
+                if name in among and not flight.waits(name)
+            ]
+        if self._returnable:
+            returnable, self._returnable = self._returnable, []
+            self._hand_back(returnable)
+        settling, self._outcomes = self._outcomes, []
+        aboard, landed = flight.aboard, self._landed
+        asked_at = turn.clock()
+        self._asked += 1
+        try:
+            answers, deliveries = await ask(
+                lambda connection: queue.exchange(
+                    connection,
+                    settling,
+                    holder=turn.holder,
+                    channels=opened,
+                    limit=most,
+                    lease_s=turn.policy.lease_s,
+                )
+            )
+        except psycopg.Error as error:
+            if not settling:
+                raise
+            await self._save(settling, error)
+            return most
+        finally:
+            self._asked -= 1
+            flight.stir()
+        landed = self._landed - landed
+        self._ahead = next_ahead(turn.policy, self._ahead, aboard=aboard, landed=landed)
+        self._saved(settling, answers)
+        self._admit(deliveries, asked_at)
+        self._dry = len(deliveries) < most
+        return len(deliveries)
+
+    async def _exchange_beside(self, lent: Lent) -> None:
+        """Exchanges over a second connection for as long as that has a purpose."""
+        policy = self._turn.policy
+        try:
+            await lent.open()
+            while True:
+                await self.flight.until(lambda: self._hurried_enough() or self._wants_more())
+                if self._hurried_enough():
+                    return
+                await self._exchange(lent.ask, policy.batch, self._turn.channels)
+        except AWAY as error:  # the first connection will find out by itself
+            log.info("no second connection: %s", error, extra={"action": "database-away"})
+        finally:
+            await lent.give_back()
+
+    def _hurried_enough(self) -> bool:
+        """Whether one connection will do."""
+        return (
+            self._dry
+            or self._unsaved > 0
+            or self._stop.is_set()
+            or self._ahead < self._turn.policy.batch
+        )
+
+    def _check_beside(self) -> None:
+        """Raises what the exchanges beside these came to, if they ended with an error."""
+        if self._beside is not None and self._beside.done():
+            beside, self._beside = self._beside, None
+            beside.result()
 
     async def _probe(self, channel: str) -> int:
         """Takes one delivery of a channel that was parked; returns how many there were."""
@@ -261,8 +333,7 @@ class Shift:
         except AWAY as error:
             log.warning("could not extend leases: %s", error, extra={"action": "extend-failed"})
         if self._turn.leases.ends(delivery) is None:
-            if self.flight.cut_by(delivery) is None:  # else _cut_unstarted counts it
-                self.tally.lost += 1
+            self.tally.lost += 1
             return False
         if not self._covers(delivery):
             self._returnable.append(delivery)
@@ -321,21 +392,26 @@ class Shift:
         `error` is what the first try came to, if there was one.
         """
         failures = 0
-        while True:
-            if error is not None:
-                failures += 1
-                await self._pause_settling(settlements, failures, error)
-            try:
-                answers = await self._turn.ask(
-                    lambda connection: queue.settle(
-                        connection, settlements, holder=self._turn.holder
+        self._unsaved += 1
+        try:
+            while True:
+                if error is not None:
+                    failures += 1
+                    await self._pause_settling(settlements, failures, error)
+                try:
+                    answers = await self._turn.ask(
+                        lambda connection: queue.settle(
+                            connection, settlements, holder=self._turn.holder
+                        )
                     )
-                )
-            except psycopg.Error as next_error:
-                error = next_error
-                continue
-            self._saved(settlements, answers)
-            return
+                except psycopg.Error as next_error:
+                    error = next_error
+                    continue
+                self._saved(settlements, answers)
+                return
+        finally:
+            self._unsaved -= 1
+            self.flight.stir()
 
     async def _pause_settling(
         self, settlements: Sequence[Settlement], failures: int, error: psycopg.Error
@@ -354,8 +430,8 @@ class Shift:
             ids = sorted(one.id for one in settlements)
             raise SettleAbandonedError(f"outcomes of {ids} are lost: {error}") from error
         with contextlib.suppress(TimeoutError):
-            pause = growing_pause(failures, first_s=0.1, most_s=5.0)
-            await asyncio.wait_for(leaving.wait(), pause)
+            async with asyncio.timeout(growing_pause(failures, first_s=0.1, most_s=5.0)):
+                await leaving.wait()
 
     def _note_stop(self) -> float:
         """When it was first seen that this worker is to stop, on its clock."""

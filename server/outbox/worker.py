@@ -7,8 +7,7 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from . import presence, queue
 from .connect import AWAY
@@ -52,6 +51,7 @@ class Worker:
         self._chance = chance
         self._clock = clock
         self._lent = Lent(turn.connect, lambda: turn.patience_s)
+        self._second = Lent(turn.connect, lambda: turn.patience_s)
         self._beat_at: float | None = None
         self._reaped_at: float | None = None
         self._housekeeping: asyncio.Task[None] | None = None
@@ -66,11 +66,13 @@ class Worker:
         turn = self._turn
         log.info("worker %s starts", turn.holder, extra={"action": "start"})
         lent = self._lent
+        waking = asyncio.create_task(self._wake_at(stop))
         try:
             async with turn.shift(stop, self.done, lent) as shift:
                 await self._work(shift, lent, stop)
                 await shift.finish()
         finally:
+            waking.cancel()
             await lent.give_back()
             await self._end_housekeeping()
         try:
@@ -87,17 +89,18 @@ class Worker:
             try:
                 await self._look_after()
                 if await shift.exchange():
+                    shift.hurry(self._second)
                     await shift.until_due()
                 elif not shift.idle:
-                    await self._first_of(shift.until_landed(), stop)
-                elif not await self._reap() and await self._sleep(await self._pause(), stop):
+                    await self._until_landed(shift)
+                elif not await self._reap() and await self._sleep(await self._pause()):
                     # Nobody woke it: whether the connection still lives is to be seen anew.
                     await lent.give_back()
                 failures = 0
             except AWAY as error:
                 failures += 1
                 log.warning("the database is away: %s", error, extra={"action": "database-away"})
-                await self._sleep(growing_pause(failures, first_s=0.2, most_s=10.0), stop)
+                await self._sleep(growing_pause(failures, first_s=0.2, most_s=10.0))
 
     async def _look_after(self) -> None:
         """What has to be done now and then: shows that it is there, reaps, keeps house."""
@@ -142,25 +145,40 @@ class Worker:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._housekeeping
 
-    async def _sleep(self, pause: float, stop: asyncio.Event) -> bool:
-        """Sleeps, unless it is woken or told to stop; returns whether it slept to the end."""
-        return await self._first_of(asyncio.sleep(pause), stop)
+    async def _sleep(self, pause: float) -> bool:
+        """Sleeps, unless it is woken or told to stop; returns whether it slept to the end.
 
-    async def _first_of(self, wait: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
-        """Waits, unless it is woken or told to stop; returns whether the wait came to its end.
-
-        Raises what it raised.
+        Without tasks of its own: each would stand between a notification and the claim.
         """
-        waits = [asyncio.create_task(w) for w in (wait, stop.wait(), self._wake.wait())]
+        over = asyncio.Event()
+
+        def end() -> None:
+            over.set()
+            self._wake.set()
+
+        alarm = asyncio.get_running_loop().call_later(pause, end)
+        try:
+            await self._wake.wait()
+        finally:
+            alarm.cancel()
+        return over.is_set()
+
+    async def _until_landed(self, shift: Shift) -> None:
+        """Returns when the shift has something to settle, or when woken. Raises what it raised."""
+        waits = [asyncio.create_task(w) for w in (shift.until_landed(), self._wake.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             if waits[0].done():
                 waits[0].result()
-            return waits[0].done()
         finally:
             for task in waits:
                 task.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _wake_at(self, stop: asyncio.Event) -> None:
+        """Lets no sleep last beyond `stop`."""
+        await stop.wait()
+        self._wake.set()
 
 
 async def reap(turn: Turn, lent: Lent | None = None) -> int:

@@ -11,9 +11,8 @@ from enum import StrEnum
 READY = b"Z\x00\x00\x00\x05"
 """How PostgreSQL's answer to a statement ends (ReadyForQuery): by then it has committed."""
 
-NOTHING = b"UPDATE 0\0"
-SETTLED = b"SELECT "
-"""How the answer to a settle ends, with which that to a claim may come."""
+ANSWER, NOTHING = b"SELECT ", b"SELECT 0\0"
+"""How the answers to a settle and to a claim end, which may come together; and an empty one."""
 
 CHUNK = 65536
 
@@ -156,7 +155,7 @@ class Proxy:
     def _lost(self, link: _Link, data: bytes) -> bool:
         """Cuts the link if this is the end of the reply that is to be lost."""
         trap, link.losing = link.losing, None
-        if trap is None or trap.at is not None or (NOTHING in data and SETTLED not in data):
+        if trap is None or trap.at is not None or 0 < data.count(NOTHING) == data.count(ANSWER):
             return False
         if READY not in data[-len(READY) - 1 :]:
             link.losing = trap  # a long reply: its end is what matters

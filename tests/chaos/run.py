@@ -19,6 +19,7 @@ from tests.chaos.database import Database, own_database
 from tests.chaos.figures import PATIENCE_S, STALL_S
 from tests.chaos.record import EVERYBODY, Change, Fault, Record, Row
 from tests.chaos.stage import Stage
+from tests.functions import weaken_the_fence
 
 HISTORY = Path(__file__).with_name("history.sql")
 WEIGHTS = {"restart-fast": 1, "restart-immediate": 1, "freeze": 2, "hold-back": 2}
@@ -51,7 +52,9 @@ async def run(plan: Plan) -> Record:
     """Plays the plan and returns what is left of it. Raises TimeoutError if it does not end."""
     with own_database() as database, tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         await prepare(database)
-        stage = Stage(database, Path(folder), seed=plan.seed, weak=plan.weak)
+        if plan.weak:
+            weaken_the_fence(database.conninfo)
+        stage = Stage(database, Path(folder), seed=plan.seed)
         stalls = asyncio.create_task(note_own_stalls(stage))
         try:
             async with stage.filled(plan.workers, plan.producers):

@@ -67,7 +67,6 @@ class Actor:
         }
         if self.role == "worker":
             given |= {"holder": self.name, "port": self._stage.receiver.port}
-            given |= {"weak": self._stage.weak}
         else:
             given |= {"name": self.name, "seed": self._stage.chance.randrange(2**32)}
         with (self._stage.folder / f"{self.name}.log").open("wb") as log:
@@ -125,11 +124,10 @@ class Actor:
 class Stage:
     """All of them, with the database, the receiver, chance, and what has been done so far."""
 
-    def __init__(self, database: Database, folder: Path, *, seed: int, weak: bool) -> None:
+    def __init__(self, database: Database, folder: Path, *, seed: int) -> None:
         self.database = database
         self.folder = folder
         self.chance = Random(seed)  # noqa: S311 - chance that can be repeated, not secrets
-        self.weak = weak
         self.receiver = Receiver()
         self.workers: list[Actor] = []
         self.producers: list[Actor] = []

@@ -20,6 +20,7 @@ from server.outbox import NewDelivery, enqueue
 from tests.chaos.figures import CHANNEL, PATIENCE_S
 from tests.chaos.receiver import Receiver
 from tests.chaos.stage import ROOT
+from tests.functions import weaken_the_fence
 from tests.server.program import clean_environment
 
 Connect = Callable[[], AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]]
@@ -32,14 +33,13 @@ pytestmark = pytest.mark.timeout(300)
 
 @contextlib.asynccontextmanager
 async def _worker(
-    database: str, folder: Path, receiver: Receiver, holder: str, *, weak: bool
+    database: str, folder: Path, receiver: Receiver, holder: str
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     given = {
         "conninfo": make_conninfo(database, application_name=holder),
         "port": receiver.port,
         "holder": holder,
         "journal": str(folder / f"{holder}.jsonl"),
-        "weak": weak,
         "patient": True,
     }
     process = await asyncio.create_subprocess_exec(
@@ -68,6 +68,8 @@ async def _until(connection: psycopg.AsyncConnection[Any], query: str) -> tuple[
 async def test_the_zombie(connect: Connect, database: str, tmp_path: Path, *, weak: bool) -> None:
     """What it writes is refused and the other's attempt stands; with a weak fence it would not."""
     receiver = Receiver()
+    if weak:
+        weaken_the_fence(database)
     async with contextlib.AsyncExitStack() as stack:
         connection = await stack.enter_async_context(connect())
         await stack.enter_async_context(receiver.listening())
@@ -77,13 +79,11 @@ async def test_the_zombie(connect: Connect, database: str, tmp_path: Path, *, we
         called = receiver.next_call(lambda call: call.attempt == 1)
         called_again = receiver.next_call(lambda call: call.attempt == 2)
         with receiver.holding(lambda call: call.attempt == 1):
-            a = await stack.enter_async_context(
-                _worker(database, tmp_path, receiver, "a", weak=weak)
-            )
+            a = await stack.enter_async_context(_worker(database, tmp_path, receiver, "a"))
             await asyncio.wait_for(called, PATIENCE_S)
             a.send_signal(signal.SIGSTOP)
             await connection.execute(RUN_OUT)
-            await stack.enter_async_context(_worker(database, tmp_path, receiver, "b", weak=weak))
+            await stack.enter_async_context(_worker(database, tmp_path, receiver, "b"))
             await asyncio.wait_for(called_again, PATIENCE_S)
             assert await _until(connection, ROW) == ("processing", 2, "b")
         a.send_signal(signal.SIGCONT)

@@ -1,6 +1,6 @@
 """A worker of the chaos run, as a process: the outbox and a channel that calls the receiver.
 
-`python -m tests.chaos.worker '{"conninfo": …, "port": …, "holder": …, "journal": …, "weak": …}'`
+`python -m tests.chaos.worker '{"conninfo": …, "port": …, "holder": …, "journal": …}'`
 runs one; with `"patient": true` its lease is long, with `"host": …` the receiver is elsewhere.
 """
 
@@ -12,11 +12,9 @@ import signal
 import sys
 from pathlib import Path
 
-from server.outbox import Delivery, Policy, Refused, Turn, Worker, keeping_leases, listen, queue
+from server.outbox import Delivery, Policy, Refused, Turn, Worker, keeping_leases, listen
 from tests.chaos.figures import CHANNEL, PATIENT, POLICY, STATEMENT_S, channel_policy
 from tests.chaos.programs import Journal, connector, note_stalls
-
-FENCE = b"when f.attempts = i.attempt\n"
 
 
 class Caller:
@@ -49,18 +47,6 @@ class Caller:
         return f"{delivery.id}/{delivery.attempt}"
 
 
-def weaken_the_fence() -> None:
-    """Lets outcomes be written by id and status only, whatever attempt they belong to."""
-    read = queue.statement
-
-    def weak(name: str) -> bytes:
-        return read(name).replace(FENCE, FENCE.replace(b"f.attempts = i.attempt", b"true"))
-
-    if weak("settle") == read("settle"):
-        raise RuntimeError("settle.sql has changed: its fence was not found")
-    queue.statement = weak  # type: ignore[assignment]
-
-
 async def main(
     conninfo: str, address: tuple[str, int], holder: str, journal: Journal, policy: Policy
 ) -> None:
@@ -85,8 +71,6 @@ async def main(
 
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])
-    if given["weak"]:
-        weaken_the_fence()
     asyncio.run(
         main(
             given["conninfo"],

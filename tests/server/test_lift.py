@@ -176,9 +176,9 @@ def test_ctrl_c_loses_nothing(shop):
         said += worker.stdout.read()
         complaints = worker.stderr.read()
     assert (worker.returncode, complaints) == (0, "")
-    # Ten at a time: the others had not begun, unless the signal took longer than these ten.
+    # Those that the signal found under way; it may have taken longer than all of them.
     begun = len(re.findall(r"(?m)^sending ", said))
-    assert begun in {10, 15}
+    assert 1 <= begun <= 15
     assert said.splitlines()[-1] == f"sent {begun}, refused for good 0, to be tried again 0"
     assert [status for status, _ in shop.rows(STATES)].count("sent") == begun
     assert {status for status, _ in shop.rows(STATES)} <= {"sent", "pending"}

@@ -36,6 +36,7 @@ from server.outbox.model import Settlement, Status, Verdict
 from server.outbox.operations import cancel as call_off
 from server.outbox.operations import pause_channel, resume_channel
 from server.outbox.operations import retry as give_another_chance
+from tests.functions import alter_function
 from tests.server.conftest import TABLE, Connection
 
 T = TypeVar("T")
@@ -510,26 +511,38 @@ def test_arbitrary_histories(database):
     play(database, EXAMPLES, Phase.generate, Phase.shrink)
 
 
-HEADS = b"""limit %(limit)s
-              for update skip locked) as head
-     where c.channel not in (select channel from notifications.paused_channels)
-     order by head.next_attempt_at, head.created_at, head.id
-     limit %(limit)s"""
-MISTAKES = {
-    "settle without its fence": ("settle", b"when f.attempts = i.attempt\n", b"when true\n"),
+HEADS = """                limit most
+                  for update skip locked) as head
+         where c.channel not in (select channel from notifications.paused_channels)
+         order by head.next_attempt_at, head.created_at, head.id
+         limit most
+"""
+IN_FUNCTIONS = {
+    "settle without its fence": ("settle", "when f.attempts = i.attempt\n", "when true\n"),
+    "claim one more": ("claim", HEADS, HEADS.replace("limit most", "limit most + 1")),
+    "claim too early": ("claim", "and next_attempt_at <= statement_timestamp()", ""),
+    "claim without a lock": ("claim", "for update skip locked", ""),
+}
+IN_STATEMENTS = {
     "extend what ran out": ("extend", b"and d.lease_expires_at > statement_timestamp()", b""),
     "release without a larger budget": ("release", b"d.max_attempts + 1", b"d.max_attempts"),
     "reap what is still held": ("reap", b"and lease_expires_at <= statement_timestamp()", b""),
-    "claim one more": ("claim", HEADS, HEADS.replace(b"%(limit)s", b"%(limit)s + 1")),
-    "claim too early": ("claim", b"and next_attempt_at <= statement_timestamp()", b""),
-    "claim without a lock": ("claim", b"for update skip locked", b""),
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", IN_FUNCTIONS)
+def test_a_mistake_in_a_function_is_noticed(database, direct, mistake):
+    """The histories are rich enough to tell each of these from the function as it is."""
+    name, right, wrong = IN_FUNCTIONS[mistake]
+    alter_function(direct, f"notifications.{name}", right, wrong)
+    with pytest.raises((AssertionError, psycopg.IntegrityError)):
+        play(database, 5 * EXAMPLES, Phase.generate)
+
+
+@pytest.mark.parametrize("mistake", IN_STATEMENTS)
 def test_a_mistake_in_a_statement_is_noticed(database, monkeypatch, mistake):
-    """The histories are rich enough to tell each of these from the statement as it is."""
-    name, right, wrong = MISTAKES[mistake]
+    """And these from the statement."""
+    name, right, wrong = IN_STATEMENTS[mistake]
     text = queue.statement(name)
     assert text.count(right) == 1, f"{name}.sql has changed: {right!r}"
     read = queue.statement

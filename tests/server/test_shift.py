@@ -1,17 +1,20 @@
 """A worker exchanges outcomes for new deliveries while others are on their way."""
 
 import asyncio
+import contextlib
+from dataclasses import replace
 
 import pytest
 
 from server.outbox import ChannelPolicy, Delivery, Policy, Turn, Worker
+from server.outbox import flight as flight_module
 from server.outbox.flight import Cut, Flight
 from server.outbox.lease import Leases
 from server.outbox.policy import next_ahead, wants_more
 from tests.server.test_keeper import _delivery
 
-POLICY = Policy(batch=4, concurrency=4, lease_s=60, send_timeout_s=20, send_margin_s=1, poll_s=60)
-PATIENCE_S = 15
+POLICY = Policy(batch=4, concurrency=4, lease_s=60, send_timeout_s=20, send_margin_s=1, poll_s=3600)
+PATIENCE_S = 60
 
 
 class Sender:
@@ -155,20 +158,65 @@ async def test_one_delivery_under_two_attempts():
     assert ended == [(1, Cut.LOST)]
 
 
-async def test_what_is_cut_before_it_began_is_told():
-    """It was never sent, so it can be handed back."""
-    told = []
+async def test_what_is_cut_before_anything_was_sent_is_told():
+    """It can be handed back, and what waits behind it goes on."""
+    told, sent = [], []
 
-    async def send(_delivery: Delivery) -> None:
-        raise AssertionError
+    async def send(delivery: Delivery) -> None:
+        if delivery.id == 1:
+            await asyncio.Event().wait()
+        sent.append(delivery.id)
 
     flight = Flight(
-        send, told.append, concurrency=9, limits={"page": 9}, timeouts={"page": PATIENCE_S}
+        send, told.append, concurrency=1, limits={"page": 9}, timeouts={"page": PATIENCE_S}
     )
-    flight.admit([_delivery(1)])
+    flight.admit([_delivery(1), _delivery(2)])
+    await asyncio.sleep(0)
     flight.cut(Cut.STOPPED)
     await flight.until(lambda: flight.aboard == 0)
-    assert [one.id for one in told] == [1]
+    assert ([one.id for one in told], sent) == ([1], [2])
+
+
+async def test_a_cut_hits_no_other_send():
+    """Not the next one either, for which its place becomes free."""
+    cuts = []
+
+    async def send(delivery: Delivery) -> None:
+        if delivery.id == 1:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+        await asyncio.sleep(0)
+        task = asyncio.current_task()
+        cuts.append((delivery.id, flight.cut_by(delivery), delivery.id > 1 and task.cancelling()))
+
+    flight = Flight(
+        send, cuts.append, concurrency=1, limits={"page": 1}, timeouts={"page": PATIENCE_S}
+    )
+    flight.admit([_delivery(1), _delivery(2)])
+    await asyncio.sleep(0)
+    flight.cut(Cut.LOST)
+    await flight.until(lambda: flight.aboard == 0)
+    assert cuts == [(1, Cut.LOST, False), (2, None, 0)]
+
+
+async def test_sends_that_never_wait_leave_the_loop_its_turn(monkeypatch):
+    """And take no task each."""
+    monkeypatch.setattr(flight_module, "LONGEST_STEP_S", -1.0)
+    order, tasks = [], set()
+
+    async def send(delivery: Delivery) -> None:
+        order.append(delivery.id)
+        tasks.add(asyncio.current_task())
+
+    flight = Flight(
+        send, order.append, concurrency=1, limits={"page": 1}, timeouts={"page": PATIENCE_S}
+    )
+    flight.admit([_delivery(number) for number in range(9)])
+    others = asyncio.create_task(asyncio.sleep(0))
+    others.add_done_callback(lambda _: order.append("another"))
+    await flight.until(lambda: flight.aboard == 0)
+    assert order.index("another") < len(order) - 1
+    assert len(tasks) == 1
 
 
 def test_leases_are_held_by_attempt():
@@ -193,6 +241,17 @@ def test_how_far_a_worker_looks_ahead():
     assert seen == [1, 2, 4, 4, 4, 4]
     assert next_ahead(POLICY, 4, aboard=4, landed=1) == 1
     assert next_ahead(POLICY, 1, aboard=2, landed=0) == 0
-    assert wants_more(POLICY, running=2, aboard=9, ahead=0)
-    assert not wants_more(POLICY, running=3, aboard=3, ahead=2)
-    assert wants_more(POLICY, running=3, aboard=3, ahead=3)
+    assert wants_more(POLICY, running=2, waiting=7, ahead=0, asked=0)
+    assert not wants_more(POLICY, running=3, waiting=0, ahead=2, asked=0)
+    assert wants_more(POLICY, running=3, waiting=0, ahead=3, asked=0)
+    assert not wants_more(POLICY, running=3, waiting=1, ahead=4, asked=0)
+
+
+def test_when_a_worker_claims_while_it_waits_for_a_claim():
+    """Only if its sends end as fast as a claim brings more; never a third time."""
+    assert wants_more(POLICY, running=4, waiting=0, ahead=4, asked=1)
+    assert not wants_more(POLICY, running=0, waiting=0, ahead=3, asked=1)
+    assert not wants_more(POLICY, running=4, waiting=1, ahead=4, asked=1)
+    assert not wants_more(POLICY, running=0, waiting=0, ahead=4, asked=2)
+    one = replace(POLICY, exchanges=1)
+    assert not wants_more(one, running=0, waiting=0, ahead=4, asked=1)
