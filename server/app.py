@@ -63,8 +63,10 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
         app.state.depth = SingleFlight(partial(_read_depth, pool))
         app.state.lag = WorstLag()
         watching = asyncio.create_task(watch_loop(app.state.lag.note))
-        app.state.feed = Feed(pool, settings.listen_conninfo(conninfo), events.encode)
         app.state.lab = LabWorkers(settings, conninfo) if settings.lab_mode else None
+        app.state.feed = Feed(pool, settings.listen_conninfo(conninfo), events.encode)
+        if app.state.lab is not None:
+            app.state.feed.told = app.state.lab.watched
         ending = asyncio.create_task(_close_at(app.state.stop, app.state.feed))
         try:
             yield

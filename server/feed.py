@@ -92,7 +92,8 @@ class Feed:
 
     When nobody does it asks the database nothing. `encode` makes what is sent of changes.
     Watchers share the last `kept` pages; one that falls behind them is let go, and comes back
-    with its cursor. `conninfo` is where notifications are heard; without one it polls.
+    with its cursor. `conninfo` is where notifications are heard; without one it polls. Who
+    sets `told` hears how many watch, whenever that changes.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Feed:
         kept: int = KEPT,
     ) -> None:
         self.watchers = 0
+        self.told: Callable[[int], None] = lambda _: None
         self._pool = pool
         self._conninfo = conninfo
         self._encode = encode
@@ -134,7 +136,7 @@ class Feed:
         """
         if self.watchers >= self._most:
             raise TooManyWatchersError
-        self.watchers += 1
+        self._count(1)
         try:
             await self._start()
             # Before the first look, so that nothing lies between it and what is followed.
@@ -143,9 +145,13 @@ class Feed:
             async with contextlib.aclosing(self._tell(first, position)) as told:
                 yield told
         finally:
-            self.watchers -= 1
+            self._count(-1)
             if not self.watchers:
                 self._stop()
+
+    def _count(self, by: int) -> None:
+        self.watchers += by
+        self.told(self.watchers)
 
     def close(self) -> None:
         """Ends it for everybody, at once."""

@@ -46,7 +46,8 @@ class WorkerProcess:
                     extra={"action": "worker-crash", "exit_code": process.returncode},
                 )
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), pause)
+                    async with asyncio.timeout(pause):
+                        await stop.wait()
             else:
                 await self._finish(process)
 
@@ -79,7 +80,8 @@ class WorkerProcess:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), self._grace_s)
+            async with asyncio.timeout(self._grace_s):
+                await process.wait()
         except TimeoutError:
             log.warning("the worker did not end in time", extra={"action": "worker-kill"})
             process.kill()

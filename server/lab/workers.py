@@ -49,7 +49,8 @@ class TooManyWorkersError(Exception):
 class LabWorker:
     """One worker. `holder` is its name in the queue; `exit_code` is negative after a signal.
 
-    `sending` is how many sends it is in the middle of, as far as it has said so.
+    `sending` is how many sends it is in the middle of, as far as it has said so. `watched`:
+    somebody watched the queue when it was started.
     """
 
     id: int
@@ -59,6 +60,7 @@ class LabWorker:
     ends_at: datetime
     state: State = State.STARTING
     sending: int = 0
+    watched: bool = False
     exit_code: int | None = None
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
     watch: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -70,7 +72,8 @@ class LabWorkers:
     A process can be signalled only through the handle that its start has left here, which knows
     when it has ended: no number is ever taken from outside, none can belong to another process.
     All of them end with the server, frozen ones too: by `close`, and by the kernel if the server
-    is killed (the worker asks for that).
+    is killed (the worker asks for that). Those that were started while somebody watched end
+    `settings.lab_linger_s` after the last watcher has left, unless one comes back meanwhile.
     """
 
     def __init__(self, settings: Settings, conninfo: str) -> None:
@@ -83,6 +86,26 @@ class LabWorkers:
         self._numbers = itertools.count(1)
         self._workers: dict[int, LabWorker] = {}
         self._closed = False
+        self._watchers = 0
+        self._lingering: asyncio.TimerHandle | None = None
+
+    def watched(self, watchers: int) -> None:
+        """Takes note of how many watch the queue, whenever that changes."""
+        self._watchers = watchers
+        if self._lingering is not None:
+            self._lingering.cancel()
+            self._lingering = None
+        if not watchers and not self._closed:
+            loop = asyncio.get_running_loop()
+            self._lingering = loop.call_later(self._settings.lab_linger_s, self._end_watched)
+
+    def _end_watched(self) -> None:
+        """Kills those that were started before somebody's eyes: nobody is left to see them."""
+        self._lingering = None
+        for worker in self._workers.values():
+            if worker.watched and worker.process is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    worker.process.kill()
 
     def everyone(self) -> Sequence[LabWorker]:
         """All that run, and the last ones that have ended, in the order of their start."""
@@ -101,6 +124,7 @@ class LabWorkers:
             holder=f"lab-{number}-{secrets.token_hex(4)}",
             started_at=now,
             ends_at=now + timedelta(seconds=self._settings.lab_worker_s),
+            watched=self._watchers > 0,
         )
         self._workers[number] = worker
         try:
@@ -152,6 +176,8 @@ class LabWorkers:
     async def close(self) -> None:
         """Kills all of them and starts none any more."""
         self._closed = True
+        if self._lingering is not None:
+            self._lingering.cancel()
         await self.clear()
 
     def _signal(
