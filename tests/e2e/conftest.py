@@ -25,6 +25,7 @@ from playwright.sync_api import (
     ConsoleMessage,
     Page,
     WebError,
+    expect,
     sync_playwright,
 )
 
@@ -38,6 +39,9 @@ from tests.e2e.pool_harness.bench import PoolBench
 
 ROOT = Path(__file__).parent.parent.parent
 
+PATIENCE_MS = 60_000
+"""How long something may take that has to happen, on a machine that may stand still meanwhile."""
+
 Serve = Callable[[dict[str, Path]], str]
 
 
@@ -48,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "complaints(*patterns): regular expressions for console errors, warnings and page errors "
         "that this test provokes; any other one fails it",
     )
+    expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +120,38 @@ def context(browser: Browser, complaints: Complaints) -> Iterator[BrowserContext
 def page(context: BrowserContext) -> Page:
     """An empty tab."""
     return context.new_page()
+
+
+@pytest.fixture(scope="module")
+def warm_profile(browser: Browser) -> Iterator[BrowserContext]:
+    """A profile for the tests of a file: what one of them fetched and compiled serves the next.
+
+    Without service workers, which would answer instead of the server from the second visit on.
+    """
+    profile = browser.new_context(service_workers="block")
+    yield profile
+    profile.close()
+
+
+@pytest.fixture
+def warm_pages(
+    warm_profile: BrowserContext, complaints: Complaints
+) -> Iterator[Callable[[], Page]]:
+    """Opens empty tabs of that profile; afterwards it remembers nothing that a page has stored."""
+    complaints.expected.append("Service Worker registration blocked by Playwright")
+    pages = []
+
+    def open_tab() -> Page:
+        pages.append(warm_profile.new_page())
+        return pages[-1]
+
+    with complaints.of(warm_profile):
+        yield open_tab
+        for page in pages:
+            if page.url.startswith("http"):
+                page.evaluate("localStorage.clear(), sessionStorage.clear()")
+            page.close()
+    warm_profile.clear_cookies()
 
 
 @pytest.fixture(scope="session")

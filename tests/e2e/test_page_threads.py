@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,14 @@ from tests.e2e.photo_run import NOTHING, cell, choose, press, value
 
 NO_BACKEND = r"Failed to load resource.*404.*/api/"
 pytestmark = pytest.mark.complaints(NO_BACKEND)
+TRIES = 4
+"""How often a time is measured anew, since a machine may stand still in the middle of one."""
+
+
+@pytest.fixture
+def page(warm_pages: Callable[[], Page]) -> Page:
+    """An empty tab: only the page itself is new, not what it fetches."""
+    return warm_pages()
 
 
 @pytest.fixture
@@ -52,8 +61,22 @@ def test_both_threads_find_the_same_and_only_one_stops_the_page(open_page: Page)
         press(open_page, place)
     expect(open_page.locator("#equality")).to_have_attribute("data-equal", "true")
     assert cell(open_page, "digest", "main") == cell(open_page, "digest", "worker") != NOTHING
-    assert value(open_page, "gap", "main") > value(open_page, "total", "main") * 0.9
-    assert value(open_page, "gap", "worker") < value(open_page, "gap", "main")
+    for place, holds in (("main", only_its_own_gap), ("worker", shorter_gap_than_the_other)):
+        for _ in range(TRIES):
+            if holds(open_page):
+                break
+            press(open_page, place)
+        assert holds(open_page), place
+
+
+def only_its_own_gap(page: Page) -> bool:
+    """Whether the page stood still for as long as it counted."""
+    return value(page, "gap", "main") > value(page, "total", "main") * 0.9
+
+
+def shorter_gap_than_the_other(page: Page) -> bool:
+    """Whether the page went on while a worker counted."""
+    return value(page, "gap", "worker") < value(page, "gap", "main")
 
 
 def test_both_methods_find_the_same(open_page: Page, picture: Path) -> None:
@@ -163,5 +186,5 @@ def test_device_with_little_memory_skips_what_it_cannot_hold(
     page.goto(serve({"/": site.folder}))
     page.locator("#transfer-run").click()
     expect(page.locator("#transfer-table [data-size='256'] td").first).to_contain_text(
-        "ausgelassen", timeout=60_000
+        "ausgelassen"
     )

@@ -13,7 +13,7 @@ from tests.e2e.conftest import ROOT, Serve
 
 README = (ROOT / "examples" / "pool" / "README.md").read_text("utf-8")
 LISTED = dict(re.findall(r"(?m)^\| `([\w./-]+)` \| `([\w./-]+)` \|$", README))
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 PRIMES = [9592, 17984, 25997, 33860, 41538, 49098, 56543, 63951, 71274, 78498]
 """Primes below 100,000, 200,000 and so on, as number theory knows them."""
 

@@ -166,8 +166,11 @@ export function sharedBy(assets, runtimeURL) {
   });
 }
 
-/** Turns `{bytes: [...]}` into a Uint8Array, at any depth. */
+/** Turns `{bytes: [...]}` and `{base64: "..."}` into a Uint8Array, at any depth. */
 function withBytes(value) {
+  if (typeof value?.base64 === "string") {
+    return Uint8Array.from(atob(value.base64), (letter) => letter.charCodeAt(0));
+  }
   if (Array.isArray(value?.bytes)) {
     return new Uint8Array(value.bytes);
   }

@@ -15,7 +15,7 @@ export const TASKS = "/harness/tasks.js";
 export const RAW = "/harness/raw.js";
 
 /** Milliseconds after which a test is told what its pools were about when it got stuck. */
-const LONGEST = 15_000;
+const LONGEST = 60_000;
 
 const OUTCOMES = [
   "done",
