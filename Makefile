@@ -18,7 +18,7 @@ run: ## set up, then serve the page at http://127.0.0.1:8000 (ARGS="--port 9000"
 
 test: check ## check, then run every test (ARGS="-k depth" for some of them)
 	@$(SETUP) test
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-pooler: ## every test that has a database, through pgbouncer in transaction mode
 	@$(SETUP) test

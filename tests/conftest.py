@@ -41,8 +41,40 @@ BOTH_WAYS = {
 """The files that a usual run takes through the pooler as well, chosen by what is in them."""
 
 
+LONGEST = (
+    "test_boot",
+    "test_page_pool",
+    "test_three_places",
+    "test_chaos",
+    "test_page_threads",
+    "test_page_reading",
+    "test_pool_mutations",
+    "test_serve",
+    "test_model",
+    "test_page_without",
+    "test_boot_tasks",
+    "test_work",
+    "test_page_queue",
+    "test_schemathesis",
+    "test_pool_python",
+    "test_lab",
+    "test_page_languages",
+    "test_keeper",
+    "test_commands",
+    "test_setup",
+    "test_restart",
+    "test_large_table",
+)
+"""The files that take longest. They come first, so that no process is left with one in the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test whose name holds a set: its order differs between the processes of one run."""
+    """Put the longest files first, and refuse a test whose name holds a set.
+
+    The order of a set differs between the processes of one run.
+    """
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
     for item in items:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         for value in parameters.values():
