@@ -9,7 +9,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.server.program import Program, await_end, family, gone, postmaster, run
+from tests.server.program import PATIENCE_S, Program, await_end, family, gone, postmaster, run
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_ctrl_c_stops_every_child(start, data_dir):
     """PostgreSQL and the worker included, and the exit code is that of success."""
     program = start()
     url = _ready(program)
-    assert httpx.get(f"{url}/api/readyz").status_code == 200
+    assert httpx.get(f"{url}/api/readyz", timeout=PATIENCE_S).status_code == 200
     everybody = [*family(program), postmaster(data_dir)]
     everybody += everybody[-1].children()
     assert len(everybody) > 5
@@ -117,7 +117,7 @@ def test_a_second_server_on_the_same_folder_is_refused(start, data_dir):
     assert second.returncode == 1
     assert "already runs" in second.stderr
     assert url in second.stderr
-    assert httpx.get(f"{url}/api/readyz").status_code == 200
+    assert httpx.get(f"{url}/api/readyz", timeout=PATIENCE_S).status_code == 200
     program.signal(signal.SIGINT)
     assert program.ended() == 0
 
@@ -141,7 +141,7 @@ def test_other_commands_find_the_running_database(start, data_dir):
     added = run("enqueue", "--count", "2", "--data-dir", str(data_dir))
     assert (added.returncode, len(added.stdout.split())) == (0, 2)
     shown = json.loads(run("depth", "--json", "--data-dir", str(data_dir)).stdout)
-    served = httpx.get(f"{url}/api/queue/depth").json()
+    served = httpx.get(f"{url}/api/queue/depth", timeout=PATIENCE_S).json()
     for document in (shown, served):
         document.pop("as_of")
         assert document.pop("oldest_due_age_s") > 0
@@ -166,7 +166,7 @@ def test_a_command_that_ends_does_not_stop_the_servers_database(start, data_dir)
         holder.signal(signal.SIGTERM)
         assert holder.ended() == 0
         assert not gone(server)
-        assert httpx.get(f"{url}/api/readyz").status_code == 200
+        assert httpx.get(f"{url}/api/readyz", timeout=PATIENCE_S).status_code == 200
         program.signal(signal.SIGINT)
         assert program.ended() == 0
         assert gone(server)
@@ -189,10 +189,11 @@ def test_a_worker_that_crashes_is_started_again(start):
 
 def _enqueue(url: str, count: int) -> None:
     body = {"payload": {"text": "x"}, "count": count}
-    answer = httpx.post(f"{url}/api/deliveries", json=body, headers={"Origin": url})
+    where, headers = f"{url}/api/deliveries", {"Origin": url}
+    answer = httpx.post(where, json=body, headers=headers, timeout=PATIENCE_S)
     assert answer.status_code == 202, answer.text
 
 
 def _known(url: str) -> int:
-    document = httpx.get(f"{url}/api/queue/depth").json()
+    document = httpx.get(f"{url}/api/queue/depth", timeout=PATIENCE_S).json()
     return document["pending"]["total"] + document["processing"] + document["sent"]

@@ -64,17 +64,18 @@ async def _in_thread(act, *arguments):
 async def test_killed_mid_send_the_row_comes_back_after_its_lease(connect, connection, rows, start):
     """Another worker sends it as the second attempt, without anybody's help."""
     [number] = await rows.add(connection)
-    victim = start(HASTY)
+    victim = start(PATIENT)
     async with _sends_blocked(connect):
         await _until_sending(connect, 1)
         victim.process.kill()
         await _in_thread(victim.ended)
         assert (await rows.read(connection, number))["status"] == "processing"
+        await rows.expire(connection)
         await connection.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity"
             " where query like 'insert into notifications.page_messages%%' and state = 'active'"
         )
-    heir = start(HASTY)
+    heir = start(PATIENT)
     await _in_thread(heir.until, "reap")
     await _in_thread(heir.until, "settle")
     row = await rows.read(connection, number)
