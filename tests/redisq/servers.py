@@ -54,6 +54,12 @@ class Server:
         with Redis(unix_socket_path=self.socket, retry=patience) as client:
             client.ping()
 
+    def stop(self) -> None:
+        """End it in order, with everything written."""
+        assert self.process
+        self.process.terminate()
+        self.process.wait(PATIENCE_S)
+
     def kill(self) -> None:
         """End it without letting it say or write anything."""
         assert self.process

@@ -11,13 +11,25 @@ CHUNK = 65_536
 
 
 class Proxy:
-    """Stands between one program and the server's socket, on a socket of its own."""
+    """Stands between programs and a server's socket.
 
-    def __init__(self, listen: Path, server: Path) -> None:
+    It listens on a socket of its own, or, with `listen` None, on a port that the system gives it.
+    """
+
+    def __init__(self, listen: Path | None, server: str) -> None:
         self.listen = listen
+        self.port = 0
         self.delay_s = 0.0
         self.lose = 0
         """Replies to be lost from now on; each cuts its connection after the server has acted."""
+        self.lose_with: bytes | None = None
+        """Answers in which this occurs are lost, until it is None again."""
+        self.lost = 0
+        self.connections = 0
+        """How many there have been."""
+        self._gate = asyncio.Event()
+        self._gate.set()
+        self._held = asyncio.Event()
         self._server = server
         self._deaf = False
         self._links: set[asyncio.StreamWriter] = set()
@@ -26,7 +38,11 @@ class Proxy:
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Listen until the end."""
-        server = await asyncio.start_unix_server(self._connected, self.listen)
+        if self.listen:
+            server = await asyncio.start_unix_server(self._connected, self.listen)
+        else:
+            server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+            self.port = server.sockets[0].getsockname()[1]
         try:
             yield
         finally:
@@ -45,7 +61,26 @@ class Proxy:
         for writer in self._links:
             writer.transport.abort()
 
+    def hold(self) -> None:
+        """Keep the server's answers back from now on."""
+        self._held.clear()
+        self._gate.clear()
+
+    async def asked(self) -> None:
+        """Return once the server has answered something that is held back."""
+        await self._held.wait()
+
+    def let_go(self) -> None:
+        """Pass on what was held back, and hold nothing more."""
+        self._gate.set()
+
+    def turn_to(self, server: str) -> None:
+        """Cut everything; what comes from now on goes to that server's socket."""
+        self._server = server
+        self.hear_again()
+
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         task = asyncio.create_task(self._serve(reader, writer))
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
@@ -79,9 +114,12 @@ class Proxy:
     async def _back(self, answers: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
             while data := await answers.read(CHUNK):
-                if self.lose:
-                    self.lose -= 1
+                if self.lose or (self.lose_with and self.lose_with in data):
+                    self.lose = max(0, self.lose - 1)
+                    self.lost += 1
                     return
+                self._held.set()
+                await self._gate.wait()
                 if not self._deaf:
                     writer.write(data)
                     await writer.drain()
