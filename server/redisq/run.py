@@ -14,10 +14,9 @@ from .running import RunningJob
 from .threads import in_thread
 
 if TYPE_CHECKING:
-    from redis.asyncio import Redis
-
     from .codec import Codec
     from .options import WorkerOptions
+    from .scripts import Client
     from .tasks import Tasks
 
 LONGEST_ERROR = 4096
@@ -28,7 +27,7 @@ class Runner:
     """Runs jobs, and says how each ended."""
 
     def __init__(
-        self, tasks: Tasks, client: Redis, base: str, codec: Codec, options: WorkerOptions
+        self, tasks: Tasks, client: Client, base: str, codec: Codec, options: WorkerOptions
     ) -> None:
         self._tasks = tasks
         self._client = client

@@ -10,10 +10,9 @@ from .errors import LeaseLostError
 from .scripts import script
 
 if TYPE_CHECKING:
-    from redis.asyncio import Redis
-
     from .codec import Codec
     from .model import Claim
+    from .scripts import Client
 
 
 class RunningJob:
@@ -23,7 +22,7 @@ class RunningJob:
     writes to, and let that refuse a lower one than it has seen.
     """
 
-    def __init__(self, claim: Claim, client: Redis, base: str, codec: Codec) -> None:
+    def __init__(self, claim: Claim, client: Client, base: str, codec: Codec) -> None:
         self.claim = claim
         self.id = claim.id
         self.token = claim.token

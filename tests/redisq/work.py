@@ -36,7 +36,7 @@ async def at_work(worker: Worker) -> AsyncIterator[asyncio.Task[None]]:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await worker._client.aclose()  # noqa: SLF001 - whoever makes them closes them
-        await worker._waiting.aclose()  # noqa: SLF001
+        await worker.turns._waiting.aclose()  # noqa: SLF001
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:

@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
 -- One turn of a worker: settle what is finished, bring back what is due or was lost, claim what fits.
--- KEYS[1]  the queue's base
--- ARGV[1]  the worker's id; [2] its turn's number; [3] how many jobs it wants; [4] lease ms
+-- KEYS[1]  the queue's base; [2] its meta hash
+-- ARGV[1]  the worker's id; [3] how many jobs it wants; [4] lease ms
+-- ARGV[2]  its turn's number. A `w` follows if the turn was sent behind the wait for a wake-up: such
+--          turns are numbered apart, since others may be sent while one of them waits
 -- ARGV[5]  names of its tasks, each between two commas (',a,b,'), or '*' for all
 -- ARGV[6]  ms for which a job of an unknown name waits for a worker that knows it
 -- ARGV[7]  how many outcomes follow; five values each:
@@ -9,9 +11,11 @@
 --          kind done (text is the result), retry (after delay; text is the error), dead (text is the
 --          error), release (given back, no attempt is counted), snooze (again after delay), cancelled
 --          (somebody asked for that). What is to be cancelled does not wait again.
--- Returns  {now, {verdict, …}, {job, …}, ms until something falls due or -1, whether paused}
+-- Returns  {now, {verdict, …}, {job, …}, ms until something falls due or -1, whether paused, whether
+--          more is ready than was wanted, {question, …}}
 --          a verdict is ok or late; a job is {id, token, task, payload, attempts, lost, timeout ms,
---          queued ms, due ms, max attempts}
+--          queued ms, due ms, max attempts}; a question is {name, version, cron, zone, after ms}: when
+--          is the next time of that series? (see shared/repeats.lua)
 --          {'stale'} if the worker has already sent a later turn
 -- Sent twice with one number, the second changes nothing and gets the same answer.
 -- Runs when memory is full: it is how memory is freed.
@@ -19,7 +23,10 @@
 -- claim; a token is never given twice.
 -- include shared/queue.lua
 -- include shared/ending.lua
-local worker, seq, want, lease = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+-- include shared/repeats.lua
+local worker, want, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
+local number, lane = string.match(ARGV[2], '^(%d+)(w?)$')
+local seq = tonumber(number)
 local known, unknown_ms, settled = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local worker_key, held = base .. ':worker:' .. worker, base .. ':held:' .. worker
 local BOUND = 100
@@ -33,10 +40,10 @@ end
 
 local function until_then(at) return at == math.huge and -1 or math.max(0, at - now) end
 
-local last = tonumber(redis.call('HGET', worker_key, 'seq'))
+local last = tonumber(redis.call('HGET', worker_key, 'seq' .. lane))
 if last and seq < last then return { 'stale' } end
 if last and seq == last then
-  local reply = cmsgpack.unpack(redis.call('HGET', worker_key, 'reply'))
+  local reply = cmsgpack.unpack(redis.call('HGET', worker_key, 'reply' .. lane))
   local jobs = {}
   for _, claim in ipairs(reply.claims) do
     local job = redis.call('HMGET', job_key(claim[1]), unpack(TAKEN))
@@ -45,8 +52,8 @@ if last and seq == last then
       jobs[#jobs + 1] = { claim[1], unpack(job) }
     end
   end
-  local due = until_then(math.min(first('active'), first('scheduled')))
-  return { now, reply.verdicts, jobs, due, reply.paused }
+  local due = until_then(math.min(first('active'), first('scheduled'), first('repeats')))
+  return { now, reply.verdicts, jobs, due, reply.paused, 0, {} }
 end
 
 -- Settle.
@@ -163,6 +170,9 @@ if falls_due <= now then
   end
   falls_due = first('scheduled')
 end
+local questions = {}
+if (saved.repeats_ms or math.huge) <= now then questions = repeat_due(BOUND) end
+falls_due = math.min(falls_due, saved.repeats_ms or math.huge)
 
 -- Claim. `room` is what the queue allows; this worker takes no more than it wants.
 local paused = saved.paused and 1 or 0
@@ -238,7 +248,7 @@ if #ids > 0 then
   end
 end
 
-local due = until_then(math.min(lease_ends, falls_due))
+local due, more = until_then(math.min(lease_ends, falls_due)), 0
 if not emptied and redis.call('ZCARD', place('ready')) > 0 then
   if #ids < want and looked >= BOUND then
     -- Others' jobs were in the way, and there is more behind them.
@@ -246,6 +256,7 @@ if not emptied and redis.call('ZCARD', place('ready')) > 0 then
   elseif #ids < room and #ids >= want then
     -- What this worker has no hands for may be another's.
     wake()
+    more = 1
   elseif interval and paused == 0 then
     local rate_wait = math.ceil(math.max(0, tat + interval - now - rate_ms))
     if rate_wait > 0 and (due < 0 or rate_wait < due) then due = rate_wait end
@@ -253,8 +264,8 @@ if not emptied and redis.call('ZCARD', place('ready')) > 0 then
 end
 
 write_down()
-redis.call('HSET', worker_key, 'seq', seq,
-  'reply', cmsgpack.pack({ verdicts = verdicts, claims = claims, paused = paused }))
+redis.call('HSET', worker_key, 'seq' .. lane, seq,
+  'reply' .. lane, cmsgpack.pack({ verdicts = verdicts, claims = claims, paused = paused }))
 -- Then its heartbeats prolong it.
 if not last then redis.call('PEXPIRE', worker_key, math.max(lease * 4, 60000)) end
-return { now, verdicts, jobs, due, paused }
+return { now, verdicts, jobs, due, paused, more, questions }

@@ -1,0 +1,80 @@
+"""A worker's heartbeat: it says that it lives and what it holds, and learns what it has lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+
+from .scripts import Client, script
+from .weather import FAULTS, is_passing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .hands import Hands
+    from .options import WorkerOptions
+    from .turns import Turns
+
+
+class Heartbeat:
+    """Keeps the leases of what a worker has in hand, three times in each of them."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what it speaks to, and of
+        self,
+        client: Client,
+        base: str,
+        worker: str,
+        tasks: Sequence[str],
+        options: WorkerOptions,
+        hands: Hands,
+        turns: Turns,
+    ) -> None:
+        self.ended = False
+        """Set: the next pause is the last."""
+        self._client = client
+        self._base = base
+        self._worker = worker
+        self._tasks = list(tasks)
+        self._options = options
+        self._hands = hands
+        self._turns = turns
+
+    async def run(self) -> None:
+        """Beat until `ended`, and cancel what is lost or what somebody asked to cancel.
+
+        Raises redis.exceptions.RedisError when the server refuses for a reason that does not pass.
+        """
+        lease = self._options.lease_s
+        while not self.ended:
+            try:
+                said = await script("heartbeat").run(self._client, self._base, self._values())
+            except FAULTS as error:
+                if not is_passing(error):
+                    raise
+                await asyncio.sleep(min(1.0, lease / 10))
+                continue
+            _, lost, cancelled = said
+            for token in lost:
+                self._hands.cancel(token, None)
+            for token in cancelled:
+                self._hands.cancel(token, "cancelled")
+            await asyncio.sleep(lease / 3)
+
+    def _values(self) -> list[Any]:
+        about = {
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "concurrency": self._options.concurrency,
+            "tasks": self._tasks,
+            "running": self._hands.running,
+        }
+        turns = self._turns
+        values: list[Any] = [self._worker, turns.taken_answered, turns.waited_answered]
+        values += (round(self._options.lease_s * 1000), json.dumps(about))
+        values += (len(self._tasks), *self._tasks)
+        for one in self._hands.held():
+            values += (one.id, one.token)
+        return values
