@@ -47,7 +47,7 @@ PICK_UP_RATE = 20.0
 PYTHON_BOUND = 5.0
 NODE_BOUND = 1.5
 BOUND_AT = (25, 32)
-AOF_AT = 32
+AOF_AT = (1, 32, 256)
 LEAST_JOBS = 100
 
 OURS = Subject("redisq", kinds.OURS, 0)
@@ -92,7 +92,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--single", type=int, default=500, help="jobs added one by one; 0: none")
     parser.add_argument("--concurrency", type=int, nargs="*", default=[1, 25, 32, 256])
     parser.add_argument("--aof", choices=["both", "no", "yes"], default="both",
-                        help=f"both: all in memory, and {AOF_AT} with the file too")  # fmt: skip
+                        help="both: all in memory, and 1, 32, 256 with the file too")  # fmt: skip
     parser.add_argument("--only", nargs="+", default=[], help="only subjects with such a name")
     parser.add_argument("--no-peers", action="store_true", help="the queue and its floor alone")
     return parser.parse_args()
@@ -112,8 +112,8 @@ def _settings(options: argparse.Namespace) -> list[Setting]:
         settings += [Setting(concurrency, aof=False) for concurrency in options.concurrency]
     if options.aof == "yes":
         settings += [Setting(concurrency, aof=True) for concurrency in options.concurrency]
-    elif options.aof == "both" and AOF_AT in options.concurrency:
-        settings.append(Setting(AOF_AT, aof=True))
+    elif options.aof == "both":
+        settings += [Setting(n, aof=True) for n in options.concurrency if n in AOF_AT]
     return settings
 
 

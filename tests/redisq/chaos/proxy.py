@@ -30,6 +30,7 @@ class Proxy:
         self._gate = asyncio.Event()
         self._gate.set()
         self._held = asyncio.Event()
+        self._these = b""
         self._server = server
         self._deaf = False
         self._links: set[asyncio.StreamWriter] = set()
@@ -61,8 +62,9 @@ class Proxy:
         for writer in self._links:
             writer.transport.abort()
 
-    def hold(self) -> None:
-        """Keep the server's answers back from now on."""
+    def hold(self, these: bytes = b"") -> None:
+        """Keep those of the server's answers back in which that occurs, and what comes after."""
+        self._these = these
         self._held.clear()
         self._gate.clear()
 
@@ -88,8 +90,8 @@ class Proxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             answers, onward = await asyncio.open_unix_connection(self._server)
-        except OSError:
-            writer.close()
+        except (OSError, asyncio.CancelledError):
+            writer.transport.abort()
             return
         self._links.add(writer)
         there = asyncio.create_task(self._there(reader, onward))
@@ -98,11 +100,11 @@ class Proxy:
             await asyncio.wait((there, back), return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._links.discard(writer)
+            for end in (writer, onward):
+                end.transport.abort()
             for task in (there, back):
                 task.cancel()
             await asyncio.gather(there, back, return_exceptions=True)
-            for end in (writer, onward):
-                end.transport.abort()
 
     async def _there(self, reader: asyncio.StreamReader, onward: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
@@ -118,8 +120,9 @@ class Proxy:
                     self.lose = max(0, self.lose - 1)
                     self.lost += 1
                     return
-                self._held.set()
-                await self._gate.wait()
+                if self._these in data:
+                    self._held.set()
+                    await self._gate.wait()
                 if not self._deaf:
                     writer.write(data)
                     await writer.drain()
