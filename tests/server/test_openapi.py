@@ -14,8 +14,15 @@ from tests.server.conftest import NOWHERE, listening
 
 ADMIN = {"Authorization": "Bearer s3cret"}
 JSON = {"Content-Type": "application/json"}
-ADMINS = ("/api/deliveries", "/api/channels", "/api/lab", "/api/queue/events")
-KINDS = {"/api/metrics": "text/plain", "/api/queue/events": "text/event-stream"}
+ADMINS = (
+    *("/api/deliveries", "/api/channels", "/api/lab", "/api/queue/events"),
+    *("/api/queue/pictures", "/api/queue/jobs", "/api/queue/files"),
+)
+KINDS = {
+    "/api/metrics": "text/plain",
+    "/api/queue/events": "text/event-stream",
+    "/api/queue/files/{name}": "application/octet-stream",
+}
 GOOD = {"payload": {"text": "x"}}
 
 
@@ -175,6 +182,13 @@ async def test_no_answer_that_is_not_described(fresh_client, document, impatient
         ("POST", "/api/lab/deliveries", {"json": {}, "headers": ADMIN}),
         ("POST", "/api/lab/deliveries", {"content": b"\xff", "headers": ADMIN | JSON}),
         ("POST", "/api/lab/deliveries", {"content": b"x" * 70_000, "headers": ADMIN}),
+        ("POST", "/api/queue/pictures", {"content": b"x", "headers": ADMIN}),
+        ("POST", "/api/queue/pictures?max_side=0", {"content": b"x", "headers": ADMIN}),
+        ("POST", "/api/queue/pictures", {}),
+        ("GET", "/api/queue/jobs/42", {"headers": ADMIN}),
+        ("GET", "/api/queue/jobs/42", {}),
+        ("GET", f"/api/queue/files/{'0' * 64}.png", {"headers": ADMIN}),
+        ("GET", "/api/queue/files/x", {"headers": ADMIN}),
         ("POST", "/api/queue/drain?max_seconds=20", {"headers": ADMIN}),
         ("POST", "/api/queue/drain?max_seconds=1", {"headers": ADMIN}),
         ("POST", "/api/queue/drain", {}),

@@ -26,6 +26,7 @@ def start(data_dir, tmp_path):
     def serve(*options: str, **environment: str) -> Program:
         program = Program(
             *("serve", "--port", "0", "--data-dir", str(data_dir), "--site", str(tmp_path)),
+            "--no-queue",  # test_serve_queue.py has it
             *options,
             **environment,
         )
