@@ -9,6 +9,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from .scripts import Client, script
+from .turns import until
 from .weather import FAULTS, is_passing
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ class Heartbeat:
         hands: Hands,
         turns: Turns,
     ) -> None:
-        self.ended = False
-        """Set: the next pause is the last."""
+        self.ended = asyncio.Event()
+        """Set: enough. A client may swallow the cancellation of a command, so this is looked at."""
         self._client = client
         self._base = base
         self._worker = worker
@@ -48,20 +49,20 @@ class Heartbeat:
         Raises redis.exceptions.RedisError when the server refuses for a reason that does not pass.
         """
         lease = self._options.lease_s
-        while not self.ended:
+        while not self.ended.is_set():
             try:
                 said = await script("heartbeat").run(self._client, self._base, self._values())
             except FAULTS as error:
                 if not is_passing(error):
                     raise
-                await asyncio.sleep(min(1.0, lease / 10))
+                await until(self.ended, min(1.0, lease / 10))
                 continue
             _, lost, cancelled = said
             for token in lost:
                 self._hands.cancel(token, None)
             for token in cancelled:
                 self._hands.cancel(token, "cancelled")
-            await asyncio.sleep(lease / 3)
+            await until(self.ended, lease / 3)
 
     def _values(self) -> list[Any]:
         about = {

@@ -104,8 +104,8 @@ class Worker:
                 for task in done:
                     task.result()
         finally:
-            # A client may swallow the cancellation of a command, so they look for themselves too.
-            self._stopping = self._heartbeat.ended = True
+            self._stopping = True
+            self._heartbeat.ended.set()
             self.hands.abandon()
             for task in tasks:
                 task.cancel()

@@ -13,7 +13,15 @@ from server.redisq import Queue
 from tests.redisq.hand import Hand, assert_sound
 from tests.redisq.servers import PROGRAMS, Server, server
 
-BOTH = {"test_enqueue", "test_turn", "test_turn_claims", "test_heartbeat", "test_operate"}
+BOTH = {
+    "test_enqueue",
+    "test_turn",
+    "test_turn_claims",
+    "test_heartbeat",
+    "test_operate",
+    "test_purge",
+    "test_repeat",
+}
 """The files that are about scripts, and so run on both engines."""
 
 
