@@ -16,9 +16,10 @@ from .errors import (
     TooManyRepeatsError,
 )
 from .figures import Minute, Recent, Spans
-from .looking import Filter, jobs_page, look_at, queue_names, row_of, stuck
+from .looking import Filter, jobs_page, look_at, row_of, stuck
 from .mending import Step, bring_back, give_up, operate_matching
 from .model import Depth, Job, Purged
+from .names import queue_names
 from .new_job import NewJob
 from .options import WorkerOptions
 from .queue import Queue

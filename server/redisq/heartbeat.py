@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import socket
+import time
 from typing import TYPE_CHECKING, Any
 
+from .names import note_name
 from .scripts import Client, script
 from .turns import until
 from .weather import FAULTS, is_passing
@@ -49,6 +51,7 @@ class Heartbeat:
         Raises redis.exceptions.RedisError when the server refuses for a reason that does not pass.
         """
         lease = self._options.lease_s
+        noted = False
         while not self.ended.is_set():
             try:
                 said = await script("heartbeat").run(self._client, self._base, self._values())
@@ -57,6 +60,8 @@ class Heartbeat:
                     raise
                 await until(self.ended, min(1.0, lease / 10))
                 continue
+            if not noted:
+                noted = await self._note_name()
             _, lost, cancelled = said
             for token in lost:
                 self._hands.cancel(token, None)
@@ -64,17 +69,30 @@ class Heartbeat:
                 self._hands.cancel(token, "cancelled")
             await until(self.ended, lease / 3)
 
+    async def _note_name(self) -> bool:
+        try:
+            await note_name(self._client, self._base)
+        except FAULTS:
+            # Seen to again at the next beat: the leases matter more.
+            return False
+        return True
+
     def _values(self) -> list[Any]:
+        lease_ms = round(self._options.lease_s * 1000)
+        longest_s, self._turns.longest_s = self._turns.longest_s, 0.0
         about = {
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "concurrency": self._options.concurrency,
             "tasks": self._tasks,
             "running": self._hands.running,
+            "lease_ms": lease_ms,
+            "since_turn_ms": round((time.monotonic() - self._turns.last) * 1000),
+            "turn_ms": round(longest_s * 1000, 1),
         }
         turns = self._turns
         values: list[Any] = [self._worker, turns.taken_answered, turns.waited_answered]
-        values += (round(self._options.lease_s * 1000), json.dumps(about))
+        values += (lease_ms, json.dumps(about))
         values += (len(self._tasks), *self._tasks)
         for one in self._hands.held():
             values += (one.id, one.token)

@@ -16,7 +16,7 @@ from .figures import WINDOW_MINUTES, recent
 from .model import STATES, State
 from .new_job import NAME
 from .reasons import MOVING, Reason, reason_of
-from .scripts import Client, script
+from .scripts import script
 from .seen import MOST_WORKERS, JobPage, Limits, Look, Row, SeenWorker
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 MOST_LOOKED = 500
 """Jobs that a filter goes through for one page."""
 
-MOST_NAMES = 100
 STUCK_OF_EACH = 20
 
 LEASE_MS = 30_000
@@ -66,12 +65,6 @@ class Filter:
 
 
 ALL = Filter()
-
-
-async def queue_names(client: Client, prefix: str = "jq") -> list[str]:
-    """Return the names of the queues that a client or a worker has opened, at most 100."""
-    found = await client.zrange(f"{prefix}:queues", 0, MOST_NAMES - 1)
-    return sorted(cast("bytes", name).decode() for name in found)
 
 
 async def look_at(queue: Queue) -> Look:
@@ -241,7 +234,7 @@ def _worker(id_: str, beat: int, about: bytes, holds: int, now: int) -> SeenWork
         concurrency=_of(int, told, "concurrency"),
         tasks=[str(task) for task in tasks] if isinstance(tasks, list) else [],
         turned_ms=_of(int, told, "since_turn_ms"),
-        turn_ms=_of(int, told, "turn_ms"),
+        turn_ms=_number(told.get("turn_ms")),
     )
 
 
@@ -257,3 +250,7 @@ def _told(about: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return told if isinstance(told, dict) else {}
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None

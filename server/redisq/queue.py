@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import OutOfMemoryError as ServerOutOfMemoryError
+from redis.exceptions import RedisError
 
 from . import repeats
 from .codec import Codec, JsonCodec
 from .errors import NotConfirmedError, OutOfMemoryError, QueueFullError
 from .model import Depth, Job, Purged, State
+from .names import note_name
 from .new_job import NAME, NewJob, arguments
 from .scripts import Client, keys, script
 from .stored import job_from
@@ -63,6 +66,7 @@ class Queue:
         self.codec: Codec = codec or JsonCodec()
         self.max_waiting = max_waiting
         self.base = f"{prefix}:{{{name}}}"
+        self._noted = False
 
     async def enqueue(
         self,
@@ -98,6 +102,11 @@ class Queue:
         ids: list[str] = []
         for start in range(0, len(written), MOST_AT_ONCE):
             ids += await self._take(written[start : start + MOST_AT_ONCE], replicas, confirm_s)
+        if ids and not self._noted:
+            # Once for each object; the jobs are taken, whatever becomes of this.
+            with contextlib.suppress(RedisError, OSError):
+                await note_name(self.client, self.base)
+                self._noted = True
         return ids
 
     async def _take(self, part: list[list[Any]], replicas: int, confirm_s: float) -> list[str]:

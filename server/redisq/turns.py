@@ -56,6 +56,8 @@ class Turns:
         self.waited_answered = 0
         self.last = time.monotonic()
         """When the server last answered one."""
+        self.longest_s = 0.0
+        """What the longest answer took since somebody last set this to 0."""
         self.leaving = asyncio.Event()
         """Set: what the server does not answer is given up."""
         self.deadline = math.inf
@@ -155,6 +157,7 @@ class Turns:
         values = self._values(number, want, outcomes)
         failures = 0
         while True:
+            began = time.monotonic()
             try:
                 turn = turn_from(await script("turn").run(self._client, self._base, values))
             except FAULTS as error:
@@ -173,6 +176,7 @@ class Turns:
             self._away = False
             log.info("the server is back", extra={"action": "queue-back", "worker": self._worker})
         self.last = time.monotonic()
+        self.longest_s = max(self.longest_s, self.last - began)
         return turn
 
     def _note_away(self, error: Exception) -> None:

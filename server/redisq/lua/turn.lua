@@ -241,6 +241,7 @@ if #ids > 0 then
   redis.call('ZADD', place('active'), unpack(leases))
   redis.call('SADD', held, unpack(ids))
   lease_ends = math.min(lease_ends, now + lease)
+  count('claimed', #ids)
   mark('token', token)
   if interval then
     tat = tat + #ids * interval

@@ -6,7 +6,7 @@ do
   local names = { 'boost_ms', 'keep_done_ms', 'keep_dead_ms', 'keep_done', 'keep_dead', 'keep_bytes',
     'max_lost', 'paused', 'concurrency', 'rate_count', 'rate_ms', 'tat', 'token', 'done_bytes',
     'trimmed_ms', 'repeats_ms', 'total_done', 'total_failed', 'total_late', 'total_lost', 'total_dead',
-    'total_dropped' }
+    'total_dropped', 'total_claimed' }
   local values = redis.call('HMGET', meta, unpack(names))
   for i, name in ipairs(names) do saved[name] = tonumber(values[i]) end
 end
