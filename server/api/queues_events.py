@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -11,14 +10,12 @@ import psycopg
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
-from redis.exceptions import RedisError
 
 from server.api.queue_depth import QueueDepth
 from server.api.queue_documents import QueueFigures
-from server.api.queue_names import known_queues
+from server.api.queue_names import queues_or_none
 from server.problems import ProblemError, described
 from server.queues_feed import QueuesFeed, TooManyWatchersError
-from server.redisq import look_at
 
 router = APIRouter(prefix="/api/queues", tags=["queues"])
 
@@ -44,7 +41,11 @@ def new_feed(app: FastAPI) -> QueuesFeed:
     """A feed of the figures of an application's queues."""
 
     async def read() -> tuple[str, str]:
-        event = QueuesEvent(queues=await _queues(app), outbox=await _outbox(app))
+        looks = await queues_or_none(app)
+        event = QueuesEvent(
+            queues=None if looks is None else [QueueFigures.of(look) for look in looks],
+            outbox=await _outbox(app),
+        )
         recent = [queue.recent.claimed + queue.recent.done for queue in event.queues or []]
         compared = event.model_dump_json(
             exclude={"queues": {"__all__": MOVING}, "outbox": {"as_of"}}
@@ -52,17 +53,6 @@ def new_feed(app: FastAPI) -> QueuesFeed:
         return event.model_dump_json(), f"{compared} {recent}"
 
     return QueuesFeed(read)
-
-
-async def _queues(app: FastAPI) -> list[QueueFigures] | None:
-    redis = app.state.redis
-    if redis is None:
-        return None
-    try:
-        queues = await known_queues(redis, app.state.settings)
-        return [QueueFigures.of(look) for look in await asyncio.gather(*map(look_at, queues))]
-    except (RedisError, OSError):
-        return None
 
 
 async def _outbox(app: FastAPI) -> QueueDepth | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from functools import partial
 from http import HTTPStatus
@@ -10,12 +9,11 @@ from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field, ValidationError
-from redis.exceptions import RedisError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from server.api.connection import Configured
-from server.api.queue_names import JobId, Opened, known_queues
+from server.api.queue_names import JobId, Opened, queues_or_none
 from server.api.queues_operator import CURSOR, DeadReason
 from server.dashboard.notices import go_on_of, notice_of
 from server.dashboard.outbox import depth_or_none
@@ -27,7 +25,6 @@ from server.queue_actions import JobAction, QueueAction, act_on_job, act_on_queu
 from server.redisq import (
     Filter,
     InvalidCursorError,
-    Look,
     jobs_page,
     look_at,
     reason_of,
@@ -51,22 +48,14 @@ Cursor = Annotated[str | None, Query(pattern=CURSOR)]
 @router.get("/queues")
 async def home(request: Request, settings: Configured) -> Response:
     """Every queue at a glance, and the outbox."""
-    looks, away = await _looks(request)
-    if settings.queue_engine == "bullmq":
-        away = away or "engine.bullmq"
-    values = {"looks": looks, "away": away, "depth": await depth_or_none(request)}
+    looks = await queues_or_none(request.app)
+    away = None
+    if looks is None:
+        away = "error.noRedis" if request.app.state.redis is None else "error.redis"
+    elif settings.queue_engine == "bullmq":
+        away = "engine.bullmq"
+    values = {"looks": looks or [], "away": away, "depth": await depth_or_none(request)}
     return page(request, "home.html", values)
-
-
-async def _looks(request: Request) -> tuple[list[Look], str | None]:
-    redis = request.app.state.redis
-    if redis is None:
-        return [], "error.noRedis"
-    try:
-        queues = await known_queues(redis, request.app.state.settings)
-        return list(await asyncio.gather(*map(look_at, queues))), None
-    except (RedisError, OSError):
-        return [], "error.redis"
 
 
 @router.get(f"{BASE}/{{name}}")

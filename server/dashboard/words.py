@@ -105,7 +105,7 @@ class Words:
     def time(self, at: datetime | float | None) -> Markup:
         """An instant (a float: milliseconds since 1970) in UTC, for machines and for people."""
         if at is None:
-            return Markup(NONE)
+            return escape(NONE)
         moment = (
             at.astimezone(UTC)
             if isinstance(at, datetime)
