@@ -19,7 +19,7 @@ def test_whatever_happens_every_job_ends_once() -> None:
 
 def test_a_replica_takes_over_with_all_that_it_confirmed() -> None:
     """What it was not waited for is lost with the server that had it alone: that is seen, too."""
-    seen = asyncio.run(run(Plan(jobs=200, faults=1, seed=1, kinds=("promote",))))
+    seen = asyncio.run(run(Plan(jobs=200, faults=1, seed=1, kinds=("promote",), workers=2)))
     assert check(seen) == []
     lost = seen.forgotten()
     assert lost
@@ -29,11 +29,11 @@ def test_a_replica_takes_over_with_all_that_it_confirmed() -> None:
 
 WEAK: dict[Subject, tuple[Plan, str]] = {
     "weak-fence": (
-        Plan(jobs=250, faults=2, seed=1, subject="weak-fence", kinds=("freeze",)),
+        Plan(jobs=30, faults=1, seed=1, subject="weak-fence", kinds=("freeze_busy",), workers=2),
         "had begun",
     ),
     "step1": (
-        Plan(jobs=9, faults=2, seed=1, subject="step1", kinds=("kill_busy",)),
+        Plan(jobs=3, faults=1, seed=1, subject="step1", kinds=("kill_busy",), workers=1),
         "was confirmed and is gone",
     ),
     "step2": (
@@ -41,7 +41,7 @@ WEAK: dict[Subject, tuple[Plan, str]] = {
         "ended as stranded",
     ),
     "step3": (
-        Plan(jobs=9, faults=2, seed=1, subject="step3", kinds=("kill_busy",)),
+        Plan(jobs=3, faults=1, seed=1, subject="step3", kinds=("kill_busy",), workers=1),
         "was confirmed and is gone",
     ),
 }

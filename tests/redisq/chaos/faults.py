@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import time
+from functools import partial
 
 from tests.redisq.chaos import journal
 from tests.redisq.chaos.record import Window
@@ -14,6 +16,11 @@ from tests.redisq.chaos.worker import LEASE_S
 
 TRAFFIC_S = 0.3
 """For a few jobs to come and go meanwhile."""
+
+AGAIN_S = 15.0
+"""For a job to be begun again whose worker stands still."""
+
+TRIES = 5
 
 
 async def kill(stage: Stage) -> None:
@@ -47,6 +54,41 @@ async def freeze(stage: Stage) -> None:
         process.send_signal(signal.SIGSTOP)
         await asyncio.sleep(LEASE_S * stage.luck.uniform(2.6, 3.6))
         process.send_signal(signal.SIGCONT)
+
+
+async def freeze_busy(stage: Stage) -> None:
+    """A worker stands still in the middle of a job until another one has begun it, and goes on."""
+    for _ in range(TRIES):
+        await stage.until(lambda: journal.busy(stage.journal))
+        pid, runs = next(iter(journal.busy(stage.journal).items()))
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            async with asyncio.timeout(AGAIN_S):
+                while not (overtaken := _overtaken(stage, runs)):  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            # It had just settled them all.
+            continue
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        await stage.until(partial(_settled, stage, overtaken))
+        return
+    raise TimeoutError("no job was begun again")
+
+
+def _settled(stage: Stage, run: tuple[str, int]) -> bool:
+    return any(
+        note["what"] == "verdict" and (note["id"], note["token"]) == run for note in stage.notes()
+    )
+
+
+def _overtaken(stage: Stage, runs: set[tuple[str, int]]) -> tuple[str, int] | None:
+    """Return one of these runs whose job has been begun again since."""
+    for note in stage.notes():
+        for id_, token in runs:
+            if note["what"] == "run" and note["id"] == id_ and note["token"] > token:
+                return id_, token
+    return None
 
 
 async def lose_reply(stage: Stage) -> None:

@@ -6,6 +6,7 @@ It is started by `python -m tests.redisq.chaos.worker SUBJECT URL JOURNAL NUMBER
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import signal
 import sys
@@ -51,13 +52,33 @@ def weaken() -> None:
     turn.text, turn.sha = weak, hashlib.sha1(weak.encode(), usedforsecurity=False).hexdigest()
 
 
-async def work(url: str, journal: Journal, *, retries: bool) -> None:
-    """Work until SIGTERM; with `retries`, on clients that send again what was not answered."""
+async def first_is_settled(journal: Journal, job: RunningJob) -> None:
+    """Return once every earlier run of that job has had its say, if it ever has."""
+    for _ in range(400):
+        notes = [note for note in journal.read() if note["id"] == job.id]
+        runs = {note["token"] for note in notes if note["what"] == "run"}
+        begun = {token for token in runs if token < job.token}
+        if begun <= {note["token"] for note in notes if note["what"] == "verdict"}:
+            break
+        await asyncio.sleep(0.05)
+
+
+async def work(url: str, journal: Journal, *, retries: bool, stubborn: bool) -> None:
+    """Work until SIGTERM; with `retries`, on clients that send again what was not answered.
+
+    A `stubborn` job does not mind that it is cancelled, and one that is run for a second time goes
+    on until the first run has had its say.
+    """
     tasks = Tasks()
 
     @tasks.task("step")
     async def step(job: RunningJob) -> None:
         journal.write("run", id=job.id, token=job.token)
+        if stubborn:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.3)
+            await first_is_settled(journal, job)
+            return
         luck = zlib.crc32(f"{job.id} {job.token}".encode())
         await asyncio.sleep(luck % 200 / 1000 + (luck % 5 == 0))
         if job.claim.lost:
@@ -91,7 +112,8 @@ def main(subject: str, url: str, journal: Path, number: int) -> None:
         return
     if subject == "weak-fence":
         weaken()
-    asyncio.run(work(url, Journal(journal), retries=number % 2 == 1))
+    stubborn = subject == "weak-fence"
+    asyncio.run(work(url, Journal(journal), retries=number % 2 == 1, stubborn=stubborn))
 
 
 if __name__ == "__main__":
