@@ -41,7 +41,7 @@ WEAK: dict[Subject, tuple[Plan, str]] = {
         "ended as stranded",
     ),
     "step3": (
-        Plan(jobs=3, faults=1, seed=1, subject="step3", kinds=("kill_busy",), workers=1),
+        Plan(jobs=3, faults=1, seed=1, subject="step3", kinds=("kill_failed",), workers=1),
         "was confirmed and is gone",
     ),
 }

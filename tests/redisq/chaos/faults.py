@@ -30,14 +30,24 @@ async def kill(stage: Stage) -> None:
 
 async def kill_busy(stage: Stage) -> None:
     """A worker vanishes that has begun a job and not settled it."""
+    await _kill_with(stage, 1)
+
+
+async def kill_failed(stage: Stage) -> None:
+    """A worker vanishes that has failed a job, and has begun the next one."""
+    await _kill_with(stage, 2)
+
+
+async def _kill_with(stage: Stage, runs: int) -> None:
+    """Kill a worker with at least so many runs that are not settled."""
     found: list[int] = []
 
-    def somebody_is_busy() -> bool:
-        busy = journal.busy(stage.journal)
+    def there_is_one() -> bool:
+        busy = {pid for pid, begun in journal.busy(stage.journal).items() if len(begun) >= runs}
         found[:] = [n for n, process in enumerate(stage.processes) if process.pid in busy]
         return bool(found)
 
-    await stage.until(somebody_is_busy)
+    await stage.until(there_is_one)
     await _replace(stage, stage.luck.choice(found))
 
 

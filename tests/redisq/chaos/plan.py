@@ -20,7 +20,7 @@ KINDS = (
 )
 """What is done by default: functions of faults.py."""
 
-AIMED = ("kill_busy", "freeze_busy", "lose_claims")
+AIMED = ("kill_busy", "kill_failed", "freeze_busy", "lose_claims")
 """What is done to the weakened subjects, so that their holes are found every time."""
 
 Subject = Literal["queue", "weak-fence", "step1", "step2", "step3"]
