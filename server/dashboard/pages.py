@@ -74,12 +74,15 @@ async def form_of(request: Request) -> dict[str, str]:
 
     Raises HTTPException, 422, for what is none. `with_body_limit` bounds how much is read.
     """
+    body = await request.body()
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not body:
+        return {}
     if kind != "application/x-www-form-urlencoded":
         raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "This is no form.")
     try:
         fields = parse_qsl(
-            (await request.body()).decode("ascii"), errors="strict", max_num_fields=MOST_FIELDS
+            body.decode("ascii"), errors="strict", max_num_fields=MOST_FIELDS
         )
     except ValueError as error:
         raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "This is no form.") from error
