@@ -19,13 +19,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from server.embedded_valkey import embedded_valkey
 from server.redis_server import redis_client
 from server.redisq import NewJob, Queue
+from server.redisq.model import Outcome
 from server.redisq.scripts import script
-from server.redisq.stored import turn_from
+from server.redisq.stored import outcome_arguments, turn_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,7 @@ async def _cost(queue: Queue) -> float:
     """Microseconds of the server for each of some jobs."""
     before = await _used_us(queue)
     seq = 0
-    outcomes: list[Any] = []
+    outcomes: list[Outcome] = []
     for _ in range(JOBS // BATCH):
         await queue.enqueue_many([NewJob(task="nothing", payload={"n": 0})] * BATCH)
         seq += 1
@@ -77,11 +78,11 @@ async def _used_us(queue: Queue) -> float:
     return 1e6 * (info["used_cpu_user_main_thread"] + info["used_cpu_sys_main_thread"])
 
 
-async def _turn(queue: Queue, seq: int, want: int, outcomes: list[Any]) -> list[Any]:
+async def _turn(queue: Queue, seq: int, want: int, outcomes: list[Outcome]) -> list[Outcome]:
     """One turn of a worker; returns the outcomes of what it claimed."""
-    values = ["measured", seq, want, 30_000, "*", 600_000, len(outcomes) // 5, *outcomes]
+    values = ["measured", seq, want, 30_000, "*", 600_000, *outcome_arguments(outcomes)]
     turn = turn_from(await script("turn").run(queue.client, queue.base, values))
-    return [part for claim in turn.claims for part in (claim.id, claim.token, "done", 0, "")]
+    return [Outcome(claim.id, claim.token, "done") for claim in turn.claims]
 
 
 async def main(url: str, sizes: Sequence[int], rounds: int) -> int:

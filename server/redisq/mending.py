@@ -64,7 +64,7 @@ async def bring_back(queue: Queue) -> None:
 
     Every worker does this in each of its turns. Raises redis.exceptions.RedisError.
     """
-    values = [f"operator-{uuid.uuid4().hex}", 1, 0, LEASE_MS, ",", 0, 0]
+    values = [f"operator-{uuid.uuid4().hex}", 1, 0, LEASE_MS, ",", 0, "", ""]
     await script("turn").run(queue.client, queue.base, values)
 
 

@@ -31,7 +31,6 @@ class RunningJob:
         self._client = client
         self._base = base
         self._codec = codec
-        self._loop = asyncio.get_running_loop()
         self._calls = 0
 
     @property
@@ -59,7 +58,7 @@ class RunningJob:
 
     def from_thread(self) -> FromThread:
         """Return the same for a handler that runs in a thread."""
-        return FromThread(self, self._loop)
+        return FromThread(self, asyncio.get_running_loop())
 
     async def _note(self, what: str, given: Any) -> int:
         self._calls += 1

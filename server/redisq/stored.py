@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from .errors import QueueError
-from .model import Claim, Job, Question, State, Turn
+from .model import Claim, Job, Outcome, Question, State, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,6 +77,12 @@ def turn_from(answer: Sequence[Any]) -> Turn:
             for name, version, cron, zone, after in questions
         ],
     )
+
+
+def outcome_arguments(outcomes: Sequence[Outcome]) -> tuple[bytes, bytes]:
+    """Return outcomes as turn.lua reads them: what each is, and their texts."""
+    lines = "\n".join(f"{o.id} {o.token} {o.kind} {o.delay_ms} {len(o.text)}" for o in outcomes)
+    return lines.encode(), b"".join(outcome.text for outcome in outcomes)
 
 
 def _claim(job: Sequence[Any]) -> Claim:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from redis.exceptions import NoScriptError
 
 from .scripts import Client, keys, script
-from .stored import turn_from
+from .stored import outcome_arguments, turn_from
 from .weather import FAULTS, is_passing
 
 if TYPE_CHECKING:
@@ -112,10 +112,7 @@ class Turns:
             self._wait.cancel()
 
     def _values(self, number: str, want: int, outcomes: Sequence[Outcome]) -> list[Any]:
-        values = [self._worker, number, want, *self._about, len(outcomes)]
-        for outcome in outcomes:
-            values += (outcome.id, outcome.token, outcome.kind, outcome.delay_ms, outcome.text)
-        return values
+        return [self._worker, number, want, *self._about, *outcome_arguments(outcomes)]
 
     async def _woken(self, number: str) -> Turn | None:
         """Return the answer; None if it is not known whether the server has run this turn."""

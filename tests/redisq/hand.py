@@ -11,7 +11,7 @@ from server.redisq import Queue
 from server.redisq.audit import audit
 from server.redisq.model import STATES, Claim, Kind, Outcome, Turn
 from server.redisq.scripts import Client, script
-from server.redisq.stored import turn_from
+from server.redisq.stored import outcome_arguments, turn_from
 
 
 class Beat(NamedTuple):
@@ -52,9 +52,8 @@ class Hand:
             self.seq += 1
             seq = self.seq
         known = tasks if tasks == "*" else f",{tasks},"
-        values: list[Any] = [self.name, seq, want, lease_ms, known, unknown_ms, len(outcomes)]
-        for outcome in outcomes:
-            values += (outcome.id, outcome.token, outcome.kind, outcome.delay_ms, outcome.text)
+        values: list[Any] = [self.name, seq, want, lease_ms, known, unknown_ms]
+        values += outcome_arguments(outcomes)
         return await script("turn").run(self.client, self.base, values)
 
     async def turn(self, *outcomes: Outcome, **how: Any) -> Turn:

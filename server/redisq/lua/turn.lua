@@ -6,8 +6,8 @@
 --          turns are numbered apart, since others may be sent while one of them waits
 -- ARGV[5]  names of its tasks, each between two commas (',a,b,'), or '*' for all
 -- ARGV[6]  ms for which a job of an unknown name waits for a worker that knows it
--- ARGV[7]  how many outcomes follow; five values each:
---          id, token, kind, delay ms, text
+-- ARGV[7]  outcomes, a line each: id, token, kind, delay ms, and how many bytes of ARGV[8] are its text
+-- ARGV[8]  the texts, one right after another
 --          kind done (text is the result), retry (after delay; text is the error), dead (text is the
 --          error), release (given back, no attempt is counted), snooze (again after delay), cancelled
 --          (somebody asked for that). What is to be cancelled does not wait again.
@@ -27,7 +27,7 @@
 local worker, want, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 local number, lane = string.match(ARGV[2], '^(%d+)(w?)$')
 local seq = tonumber(number)
-local known, unknown_ms, settled = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+local known, unknown_ms, outcomes, texts = ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
 local worker_key, held = base .. ':worker:' .. worker, base .. ':held:' .. worker
 local BOUND = 100
 local TAKEN = { 'token', 'task', 'payload', 'attempts', 'lost', 'timeout_ms', 'queued_ms',
@@ -58,10 +58,13 @@ end
 
 -- Settle.
 local inactive, done, stored = {}, {}, 0
+local NEEDED = { 'token', 'state', 'unique', 'keep_ms', 'claimed_ms', 'size' }
+local NEEDED_ELSE = { 'token', 'state', 'unique', 'attempts', 'max_attempts', 'priority', 'due_ms',
+  'cancel' }
 local function settle(id, token, kind, delay, text)
-  local job = redis.call('HMGET', job_key(id), 'token', 'state', 'attempts', 'max_attempts',
-    'priority', 'unique', 'keep_ms', 'claimed_ms', 'due_ms', 'size', 'cancel')
-  local state = job[2]
+  local needed = kind == 'done' and NEEDED or NEEDED_ELSE
+  local job = redis.call('HMGET', job_key(id), unpack(needed))
+  local state, unique = job[2], job[3]
   if not state or tonumber(job[1]) ~= token then return 'late' end
   if state == 'active' then
     inactive[#inactive + 1] = id
@@ -72,54 +75,55 @@ local function settle(id, token, kind, delay, text)
     return 'late'
   end
   if kind == 'done' then
-    local keep = tonumber(job[7]) or limits.keep_ms.done
-    local ran = now - tonumber(job[8])
+    local keep = tonumber(job[4]) or limits.keep_ms.done
+    local ran = now - tonumber(job[5])
     count('done')
     count('~r' .. bucket(ran))
-    free_unique(id, job[6])
+    free_unique(id, unique)
     if keep <= 0 then
       redis.call('DEL', job_key(id), base .. ':log:' .. id, base .. ':once:' .. id)
     else
-      local bytes = tonumber(job[10]) + #text
+      local bytes = tonumber(job[6]) + #text
       done[#done + 1] = now + keep
       done[#done + 1] = id
-      redis.call('HSET', job_key(id), 'state', 'done', 'result', text, 'ended_ms', now,
-        'bytes', bytes)
+      redis.call('HSET', job_key(id), 'state', 'done', 'ended_ms', now, 'bytes', bytes,
+        'result', text)
       stored = stored + bytes
     end
   elseif kind == 'retry' then
-    local attempts = tonumber(job[3]) + 1
+    local attempts = tonumber(job[4]) + 1
     redis.call('HSET', job_key(id), 'attempts', attempts, 'error', text)
     count('failed')
     tell(id, 'failed', text)
-    if attempts >= tonumber(job[4]) then
-      put_dead(id, 'exhausted', text, job[6])
-    elseif job[11] then
-      put_cancelled(id, job[6])
+    if attempts >= tonumber(job[5]) then
+      put_dead(id, 'exhausted', text, unique)
+    elseif job[8] then
+      put_cancelled(id, unique)
     else
       put_scheduled(id, now + delay)
     end
   elseif kind == 'dead' then
     redis.call('HINCRBY', job_key(id), 'attempts', 1)
     count('failed')
-    put_dead(id, 'refused', text, job[6])
-  elseif kind == 'cancelled' or job[11] then
-    put_cancelled(id, job[6])
+    put_dead(id, 'refused', text, unique)
+  elseif kind == 'cancelled' or job[8] then
+    put_cancelled(id, unique)
   elseif kind == 'snooze' then
     put_scheduled(id, now + delay)
   else
-    put_ready(id, tonumber(job[5]), tonumber(job[9]))
+    put_ready(id, tonumber(job[6]), tonumber(job[7]))
     tell(id, 'released', worker)
   end
   return 'ok'
 end
 
-local verdicts, gone = {}, {}
-for i = 1, settled do
-  local at = 7 + (i - 1) * 5
-  local id = ARGV[at + 1]
-  verdicts[i] = settle(id, tonumber(ARGV[at + 2]), ARGV[at + 3], tonumber(ARGV[at + 4]), ARGV[at + 5])
-  if verdicts[i] == 'ok' then
+local verdicts, gone, settled, read = {}, {}, 0, 0
+for id, token, kind, delay, bytes in string.gmatch(outcomes, '(%S+) (%d+) (%a+) (%d+) (%d+)') do
+  local text = string.sub(texts, read + 1, read + bytes)
+  read = read + bytes
+  settled = settled + 1
+  verdicts[settled] = settle(id, tonumber(token), kind, tonumber(delay), text)
+  if verdicts[settled] == 'ok' then
     gone[#gone + 1] = id
   else
     count('late')

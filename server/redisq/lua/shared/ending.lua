@@ -61,12 +61,9 @@ end
 
 -- Power of two below a span, for a histogram of waits and runs: ~w4 counts 8 to 15 ms.
 local function bucket(ms)
-  local exponent = 0
-  while ms >= 1 and exponent < 40 do
-    ms = ms / 2
-    exponent = exponent + 1
-  end
-  return exponent
+  if ms < 1 then return 0 end
+  local _, exponent = math.frexp(ms)
+  return math.min(exponent, 40)
 end
 
 local function free_unique(id, unique)
