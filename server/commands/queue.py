@@ -13,6 +13,7 @@ from typing import Annotated, TypeVar, get_args
 import typer
 from redis.exceptions import RedisError
 
+from server.commands.queue_series import add_to
 from server.engines import Engine, EngineAwayError, JobView, open_engine
 from server.errors import RedisServerError, WorkersError
 from server.redis_server import redis_client, redis_server
@@ -289,3 +290,6 @@ async def _depth(queue: Queue) -> Mapping[str, int | bool | None]:
 
 async def _listed(id_: Awaitable[str]) -> list[str]:
     return [await id_]
+
+
+add_to(app, _on)
