@@ -154,6 +154,25 @@ async def test_an_answer_that_is_lost_is_asked_for_again(
                 assert (proxy.lost, tokens[count - 1 :]) == (count, [found.token])
 
 
+async def test_a_script_that_is_forgotten_meanwhile_is_sent_again(
+    queue: Queue, redis_server: Server
+) -> None:
+    """The turn behind the wait names it only."""
+    tasks = Tasks()
+
+    @tasks.task("job")
+    async def job(_: RunningJob) -> None:
+        pass
+
+    client, waiting = client_of(redis_server), client_of(redis_server, socket_timeout=None)
+    async with at_work(Worker(client, waiting, queue.base, tasks, options=QUIET)):
+        for count in range(1, 4):
+            await waits(queue)
+            await queue.client.script_flush()
+            await queue.enqueue("job")
+            await all_done(queue, count)
+
+
 async def test_waiting_turns_are_numbered_apart(queue: Queue, worker: Hand) -> None:
     """Each kind is answered again as before, whatever the other did meanwhile."""
     await queue.enqueue_many([NewJob(task="a", id=id_) for id_ in "xyz"])

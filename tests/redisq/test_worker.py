@@ -309,6 +309,29 @@ async def test_a_server_that_restarts_is_waited_for(engine: str, tasks: Tasks) -
             await assert_sound(queue)
 
 
+async def test_a_server_that_only_reads_is_waited_for(
+    engine: str, tasks: Tasks, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As one is that was the leader and comes back as a replica, until it is the leader again."""
+    with server(engine) as made:
+        async with client_of(made) as client:
+            queue = Queue(client, "mail")
+            worker = make_worker(made, queue, tasks, poll_s=0.1)
+            async with at_work(worker):
+                await seen(queue, await queue.enqueue("nothing"), "done")
+                await client.replicaof("127.0.0.1", "1")
+
+                async def refused() -> bool:
+                    return any(
+                        getattr(record, "action", "") == "queue-away" for record in caplog.records
+                    )
+
+                await until(refused)
+                await client.replicaof("NO", "ONE")
+                await seen(queue, await queue.enqueue("nothing"), "done")
+            await assert_sound(queue)
+
+
 async def test_a_server_that_is_away_at_first_is_waited_for(engine: str, tasks: Tasks) -> None:
     """The worker may be started before it."""
     with server(engine, start=False) as made:

@@ -10,18 +10,20 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from server.redisq import Job, Queue, Tasks, Worker, WorkerOptions
+from server.redisq import Codec, Job, Queue, Tasks, Worker, WorkerOptions
 from tests.redisq.servers import Server
 
 PATIENCE_S = 20.0
 
 
-def make_worker(made: Server, queue: Queue, tasks: Tasks, **options: Any) -> Worker:
+def make_worker(
+    made: Server, queue: Queue, tasks: Tasks, *, codec: Codec | None = None, **options: Any
+) -> Worker:
     """Return a worker that has its own two connections, with redis-py's usual settings."""
     client = Redis(unix_socket_path=made.socket)
     waiting = Redis(unix_socket_path=made.socket)
     how = WorkerOptions(**{"concurrency": 4, "poll_s": 0.5, "grace_s": PATIENCE_S} | options)
-    return Worker(client, waiting, queue.base, tasks, options=how)
+    return Worker(client, waiting, queue.base, tasks, options=how, codec=codec)
 
 
 @contextlib.asynccontextmanager
