@@ -19,8 +19,8 @@ def new_tasks(settings: Settings, engine: Engine, connect: Connect | None) -> Ta
     functions run in threads, coroutines in the worker's loop.
     """
     from server.tasks.from_handlers import from_handlers  # noqa: PLC0415 - NumPy and Pillow
-    from server.tasks.report_pdf import report_pdf  # noqa: PLC0415 - and what writes a PDF
-    from server.tasks.welcome_email import welcome_email  # noqa: PLC0415 - for a worker alone
+    from server.tasks.report_pdf import report_pdf  # noqa: PLC0415 - for a worker alone
+    from server.tasks.welcome_email import welcome_email  # noqa: PLC0415 - the same
 
     files = KeptFiles.of(settings)
     tasks = Tasks()

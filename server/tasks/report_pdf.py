@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
-
-from fpdf import FPDF
-from fpdf.enums import XPos, YPos
 
 from server.engines import Engine, JobView, TaskJob
 from server.redisq.model import State
 from server.tasks.files import MEDIA_TYPES, KeptFiles
 
 MOST_JOBS = 40
-DAY = timedelta(days=1)
-_WIDTHS = (34, 44, 16, 20, 76)
-_COLUMNS = ("ended (UTC)", "task", "state", "ran", "what was said")
-_LONGEST_WORDS = 48
 
 
 def report_pdf(engine: Engine, files: KeptFiles) -> Callable[[TaskJob], Awaitable[Any]]:
@@ -28,56 +21,14 @@ def report_pdf(engine: Engine, files: KeptFiles) -> Callable[[TaskJob], Awaitabl
         del job
         depth = await engine.depth()
         ended = [*await engine.ended("dead", MOST_JOBS), *await engine.ended("done", MOST_JOBS)]
-        data = await asyncio.to_thread(render, depth, ended, datetime.now(UTC))
+        data = await asyncio.to_thread(_rendered, depth, ended, datetime.now(UTC))
         name = await asyncio.to_thread(files.put, data, "pdf")
         return {"file": name, "bytes": len(data), "media_type": MEDIA_TYPES["pdf"]}
 
     return run
 
 
-def render(depth: Mapping[State, int], ended: Sequence[JobView], now: datetime) -> bytes:
-    """The report as a PDF: how many jobs are where, and which ended within a day before `now`.
+def _rendered(depth: Mapping[State, int], ended: Sequence[JobView], now: datetime) -> bytes:
+    from server.tasks.report import render  # noqa: PLC0415 - takes long to import; few need it
 
-    The same arguments give the same bytes.
-    """
-    since = (now - DAY).timestamp() * 1000
-    recent = [job for job in ended if (job.ended_ms or 0) >= since]
-    recent.sort(key=lambda job: -(job.ended_ms or 0))
-    pdf = FPDF(format="A4")
-    pdf.set_creation_date(now)
-    pdf.set_title("The queue's day")
-    pdf.add_page()
-    _line(pdf, "The queue's day", size=20, style="B")
-    _line(pdf, f"{now - DAY:%Y-%m-%d %H:%M} to {now:%Y-%m-%d %H:%M} UTC", size=10)
-    _line(pdf, "  ".join(f"{state}: {count}" for state, count in depth.items()), size=12)
-    _line(pdf, f"The last {len(recent)} jobs that ended", size=14, style="B")
-    _row(pdf, _COLUMNS, style="B")
-    for job in recent:
-        _row(pdf, _cells(job))
-    return bytes(pdf.output())
-
-
-def _line(pdf: FPDF, text: str, *, size: int, style: str = "") -> None:
-    pdf.set_font("helvetica", style=style, size=size)
-    pdf.cell(0, size * 0.7, _latin(text), new_x=XPos.LMARGIN, new_y=YPos.NEXT)
-
-
-def _row(pdf: FPDF, cells: Sequence[str], *, style: str = "") -> None:
-    pdf.set_font("helvetica", style=style, size=8)
-    for width, text in zip(_WIDTHS, cells, strict=True):
-        pdf.cell(width, 5, _latin(text))
-    pdf.ln()
-
-
-def _cells(job: JobView) -> tuple[str, ...]:
-    ended = datetime.fromtimestamp((job.ended_ms or 0) / 1000, UTC)
-    ran = "" if job.claimed_ms is None else f"{(job.ended_ms or 0) - job.claimed_ms} ms"
-    said = (job.error or "").strip().splitlines() if job.state == "dead" else []
-    words = f"{job.reason}: {said[-1]}" if said else job.reason or ""
-    return (f"{ended:%Y-%m-%d %H:%M:%S}", job.task[:26], job.state, ran, words[:_LONGEST_WORDS])
-
-
-def _latin(text: str) -> str:
-    """The text in the letters that a PDF's own fonts have."""
-    printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    return printable.encode("latin-1", "replace").decode("latin-1")
+    return render(depth, ended, now)

@@ -17,7 +17,7 @@ from server.settings import Settings
 from server.tasks import new_tasks
 from server.tasks.files import KeptFiles
 from server.tasks.names import NAMES
-from server.tasks.report_pdf import render
+from server.tasks.report import render
 from server.work import drain_until
 from tests.corpus import small
 from tests.redisq.servers import server

@@ -46,10 +46,14 @@ def _ready(program: Program) -> str:
 
 
 def test_ctrl_c_stops_every_child(start, data_dir):
-    """PostgreSQL and the worker included, and the exit code is that of success."""
+    """PostgreSQL and the worker included, and the exit code is that of success.
+
+    With --no-queue there is no Valkey and no worker for it.
+    """
     program = start()
     url = _ready(program)
-    assert httpx.get(f"{url}/api/readyz").status_code == 200
+    assert httpx.get(f"{url}/api/readyz").json() == {"status": "ok", "queue": "off"}
+    assert not (data_dir / "valkey").exists()
     everybody = [*family(program), postmaster(data_dir)]
     everybody += everybody[-1].children()
     assert len(everybody) > 5

@@ -43,17 +43,33 @@ def _valkey(data_dir) -> psutil.Process:
     return psutil.Process(int((data_dir / "valkey" / "valkey.pid").read_text()))
 
 
+def _said(program: Program, action: str) -> dict:
+    """The line with this action word, whether it has been read already or is still to come."""
+    for line in program.said:
+        if line.startswith("{") and json.loads(line).get("action") == action:
+            return json.loads(line)
+    return program.until(action)
+
+
+def _get(url: str, path: str) -> httpx.Response:
+    """As the page of this server asks, and with patience."""
+    return httpx.get(f"{url}{path}", headers={"Origin": url}, timeout=PATIENCE_S)
+
+
+def _workers(program: Program) -> list[psutil.Process]:
+    return [process for process in family(program) if "work" in process.cmdline()]
+
+
 def _done(url: str, number: int) -> str:
     """Waits until the job that a delivery has become is done; its id."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         assert time.monotonic() < deadline, f"delivery {number} became no job that is done"
-        shown = httpx.get(f"{url}/api/deliveries/{number}", headers={"Origin": url}).json()
+        shown = _get(url, f"/api/deliveries/{number}").json()
         for attempt in shown["attempts"]:
             if attempt["provider_id"] is None:
                 continue
-            place = f"{url}/api/queue/jobs/{attempt['provider_id']}"
-            if httpx.get(place, headers={"Origin": url}).json()["state"] == "done":
+            if _get(url, f"/api/queue/jobs/{attempt['provider_id']}").json()["state"] == "done":
                 return attempt["provider_id"]
         time.sleep(0.05)
 
@@ -65,10 +81,12 @@ def test_jobs_run_beside_the_outbox_and_ctrl_c_ends_all(start, data_dir):
     """
     program = start()
     url = program.until("ready")["url"]
-    assert "welcome_email" in program.until("queue-work")["tasks"]
-    assert httpx.get(f"{url}/api/readyz").json() == {"status": "ok", "queue": "ok"}
+    assert "welcome_email" in _said(program, "queue-work")["tasks"]
+    assert _get(url, "/api/readyz").json() == {"status": "ok", "queue": "ok"}
     body = {"channel": "queue", "recipient": "square", "payload": {"x": 7}}
-    added = httpx.post(f"{url}/api/deliveries", json=body, headers={"Origin": url})
+    added = httpx.post(
+        f"{url}/api/deliveries", json=body, headers={"Origin": url}, timeout=PATIENCE_S
+    )
     assert added.status_code == 202, added.text
     id_ = _done(url, added.json()["ids"][0])
     everybody = [*family(program), _valkey(data_dir)]
@@ -85,7 +103,8 @@ def test_after_kill_9_of_the_server_the_next_start_takes_valkey_over(start, data
     """Its worker ends by itself; what was enqueued meanwhile is there and runs."""
     program = start()
     program.until("queue-work")
-    workers = [p for p in family(program) if "work" in p.cmdline()]
+    _said(program, "start")
+    workers = _workers(program)
     assert len(workers) == 2
     valkey = _valkey(data_dir)
     program.process.kill()
@@ -97,7 +116,7 @@ def test_after_kill_9_of_the_server_the_next_start_takes_valkey_over(start, data
     again.until("valkey-found")
     url = again.until("ready")["url"]
     assert _valkey(data_dir).pid == valkey.pid
-    assert httpx.get(f"{url}/api/readyz").json()["queue"] == "ok"
+    assert _get(url, "/api/readyz").json()["queue"] == "ok"
     again.signal(signal.SIGTERM)
     assert again.ended() == 0
     assert gone(valkey)
@@ -112,25 +131,12 @@ def test_a_valkey_that_does_not_start_leaves_the_rest(start, data_dir):
         program = start()
         assert WAY_ROUND in program.until("queue-off")["event"]
         url = program.until("ready")["url"]
-        program.until("start")
-        assert httpx.get(f"{url}/api/readyz").json() == {"status": "ok", "queue": "off"}
-        job = httpx.get(f"{url}/api/queue/jobs/1", headers={"Origin": url})
-        assert job.status_code == 503
-        assert len([p for p in family(program) if "work" in p.cmdline()]) == 1
+        _said(program, "start")
+        assert _get(url, "/api/readyz").json() == {"status": "ok", "queue": "off"}
+        assert _get(url, "/api/queue/jobs/1").status_code == 503
+        assert len(_workers(program)) == 1
         program.signal(signal.SIGINT)
         assert program.ended() == 0
     finally:
         folder.unlink()
         aside.rename(folder)
-
-
-def test_no_queue_starts_none(start, data_dir):
-    """Neither a Valkey nor a worker for it."""
-    program = start("--no-queue")
-    url = program.until("ready")["url"]
-    program.until("start")
-    assert httpx.get(f"{url}/api/readyz").json() == {"status": "ok", "queue": "off"}
-    assert not (data_dir / "valkey" / "valkey.pid").exists()
-    assert len([p for p in family(program) if "work" in p.cmdline()]) == 1
-    program.signal(signal.SIGINT)
-    assert program.ended() == 0
