@@ -170,16 +170,25 @@ async def move_job(queue: Opened, job: JobId, action: JobAction) -> JobMoved:
     raise ProblemError(HTTPStatus.CONFLICT, f"Job {job}: {JOB_ACTIONS[action]}; it is {said}.")
 
 
-@router.post("/{name}/{action}", summary="Pause, resume, bring back", responses=_missing)
-async def move_queue(queue: Opened, action: QueueAction) -> QueueFigures:
-    """Returns the queue as it is then.
+@router.post("/{name}/pause", summary="Pause a queue", responses=_missing)
+async def pause(queue: Opened) -> QueueFigures:
+    """Nobody claims any more; what runs goes on."""
+    return await _moved(queue, "pause")
 
-    `pause` lets nobody claim, and `resume` ends that. `bring-back` does what each worker does in
-    each turn, for a queue without one: what is due waits again, and what was lost. `unlimit` and
-    `unrate` lift the limit and the rate.
+
+@router.post("/{name}/resume", summary="Resume a queue", responses=_missing)
+async def resume(queue: Opened) -> QueueFigures:
+    """Ends the pause, and wakes a worker."""
+    return await _moved(queue, "resume")
+
+
+@router.post("/{name}/bring-back", summary="Bring back what was lost", responses=_missing)
+async def bring_back(queue: Opened) -> QueueFigures:
+    """What each worker does in each turn, for a queue without one.
+
+    What is due waits again, and so does what a worker vanished with; up to 100 of each.
     """
-    await act_on_queue(queue, action)
-    return QueueFigures.of(await look_at(queue))
+    return await _moved(queue, "bring-back")
 
 
 @router.put("/{name}/limits", summary="Limit a queue while it works", responses=_missing)
@@ -193,6 +202,11 @@ async def limit_queue(queue: Opened, wanted: WantedLimits) -> QueueFigures:
             "rate_ms": rate.seconds * 1000 if rate else None,
         }
     )
+    return QueueFigures.of(await look_at(queue))
+
+
+async def _moved(queue: Queue, action: QueueAction) -> QueueFigures:
+    await act_on_queue(queue, action)
     return QueueFigures.of(await look_at(queue))
 
 
