@@ -1,6 +1,8 @@
 """The relay: a delivery becomes a job, once, if and only if the row beside it was committed."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
@@ -10,10 +12,12 @@ from server import outbox
 from server.channels.queue import QueueChannel, job_id
 from server.composition import check_payload, checks
 from server.outbox import ChannelDown, InvalidDeliveryError, NewDelivery, Refused, RetryLater
+from server.redisq import NewJob
 from server.settings import Settings
 from server.work import drain_until
 from tests.redisq.servers import server
-from tests.server.queues import engine_of
+from tests.server.program import Program
+from tests.server.queues import engine_of, until
 from tests.server.receivers import delivery
 
 SQUARE = NewDelivery("queue", "square", {"x": 7})
@@ -87,6 +91,66 @@ async def test_a_hand_over_that_is_repeated_is_the_same_job(
     async with engine_of(settings) as engine:
         assert sum((await engine.depth()).values()) == 1
         assert (await engine.get(id_)).payload == {"x": 7}
+
+
+@contextlib.asynccontextmanager
+async def _swallowing(socket: str, word: bytes) -> AsyncIterator[int]:
+    """Leads to the server, but brings no answer back once `word` was sent; the port."""
+    swallowing = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_server, to_server = await asyncio.open_unix_connection(socket)
+
+        async def back() -> None:
+            while data := await from_server.read(65_536):
+                if not swallowing.is_set():
+                    writer.write(data)
+
+        answering = asyncio.create_task(back())
+        sent = b""
+        try:
+            with contextlib.suppress(ConnectionError):
+                while data := await reader.read(65_536):
+                    sent += data
+                    if word in sent:
+                        swallowing.set()
+                    to_server.write(data)
+        finally:
+            answering.cancel()
+            to_server.close()
+            writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with listening:
+        yield listening.sockets[0].getsockname()[1]
+
+
+async def test_a_worker_that_is_killed_in_the_middle_of_a_hand_over(
+    settings, valkey, connection, database, rows
+):
+    """The job is in the queue, the worker has not heard of it and is no more: one job."""
+    [number] = await outbox.enqueue(connection, [SQUARE])
+    async with engine_of(settings) as engine, _swallowing(valkey.socket, b"delivery-") as port:
+        # So that the server knows the script, and the very first try is one that is taken.
+        await engine.enqueue(NewJob(task="echo", id="before"))
+        worker = Program("work", DATABASE_URL=database, REDIS_URL=f"redis://127.0.0.1:{port}")
+        try:
+
+            async def handed_over():
+                return (await engine.depth())["ready"] == 2
+
+            await until(handed_over)
+            worker.process.kill()
+        finally:
+            worker.close()
+        row = await rows.read(connection, number)
+        assert row["status"] != "sent"
+        await rows.expire(connection)
+        await rows.make_due(connection)
+        report = await drain_until(settings, database, asyncio.Event(), max_s=None)
+        row = await rows.read(connection, number)
+        assert (report.done.sent, row["status"]) == (1, "sent")
+        assert (await engine.depth())["ready"] == 2
 
 
 async def test_a_queue_that_is_away_is_the_channels_fault(settings, tmp_path):
