@@ -10,7 +10,7 @@ import time
 from typing import get_args
 
 from tests.redisq.chaos.checker import check
-from tests.redisq.chaos.plan import AIMED, KINDS, Plan, Subject
+from tests.redisq.chaos.plan import AIMED, KINDS, TO_WORKERS, Plan, Subject
 from tests.redisq.chaos.report import report
 from tests.redisq.chaos.run import run
 
@@ -24,11 +24,13 @@ def main() -> int:
     parser.add_argument("--subject", choices=get_args(Subject), default="queue",
                         help="a weakened one must be found out: the queue without its fence, or a"
                              " step of examples/redis-steps")  # fmt: skip
-    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, *AIMED), default=KINDS)
+    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, *AIMED),
+                        help="all, but for a step those that spare the server")  # fmt: skip
     given = parser.parse_args()
     seed = secrets.randbelow(2**31) if given.seed is None else given.seed
     began = time.monotonic()
-    plan = Plan(given.jobs, given.faults, seed, subject=given.subject, kinds=tuple(given.kinds))
+    kinds = given.kinds or (TO_WORKERS if given.subject.startswith("step") else KINDS)
+    plan = Plan(given.jobs, given.faults, seed, subject=given.subject, kinds=tuple(kinds))
     seen = asyncio.run(run(plan))
     found = check(seen)
     sys.stdout.write(report(plan, seen, found, time.monotonic() - began))

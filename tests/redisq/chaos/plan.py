@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+TO_WORKERS = ("kill", "freeze", "lose_reply", "half_open", "slow_down")
 KINDS = (
-    "kill",
-    "freeze",
-    "lose_reply",
-    "half_open",
-    "slow_down",
+    *TO_WORKERS,
     "restart",
     "kill_server_everysec",
     "kill_server_always",
