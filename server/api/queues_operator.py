@@ -44,6 +44,7 @@ Operation = Literal["retry", "promote", "cancel", "delete"]
 DeadReason = Literal["exhausted", "refused", "lost", "no-handler", "cancelled"]
 
 _missing = described(HTTPStatus.NOT_FOUND)
+_unreadable = described(HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
 _moving = described(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
 
 
@@ -134,7 +135,7 @@ async def show_job(queue: Opened, response: Response, job: JobId) -> ShownJob:
     return ShownJob.of(found, reason_of(row, await look_at(queue)))
 
 
-@router.post("/{name}/jobs", summary="Move jobs by a filter", responses=_missing)
+@router.post("/{name}/jobs", summary="Move jobs by a filter", responses=_unreadable)
 async def move_jobs(
     queue: Opened,
     wanted: JobsFilter,
@@ -191,7 +192,7 @@ async def bring_back(queue: Opened) -> QueueFigures:
     return await _moved(queue, "bring-back")
 
 
-@router.put("/{name}/limits", summary="Limit a queue while it works", responses=_missing)
+@router.put("/{name}/limits", summary="Limit a queue while it works", responses=_unreadable)
 async def limit_queue(queue: Opened, wanted: WantedLimits) -> QueueFigures:
     """At most so many jobs at a time on all workers together, and at most so many in a time."""
     rate = wanted.rate

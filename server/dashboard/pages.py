@@ -48,7 +48,7 @@ class PageRoute(APIRoute):
             except RequestValidationError:
                 return fault(request, HTTPStatus.NOT_FOUND, "error.missing")
             except RedisError as error:
-                log.warning("Redis is away: %s", error, extra={"action": "redis-away"})
+                log.warning("Redis is away: %s", error, extra={"action": "queue-server-away"})
                 return fault(request, HTTPStatus.SERVICE_UNAVAILABLE, "error.redis")
             except psycopg.OperationalError as error:
                 log.warning("the database is away: %s", error, extra={"action": "database-away"})

@@ -21,6 +21,21 @@ include-name = "GET /api/queue/events"
 enabled = false
 
 [[operations]]
+# The same.
+include-name = "GET /api/queues/events"
+enabled = false
+
+[[operations]]
+# Which operation a state allows cannot be said in a schema.
+include-name = "POST /api/queues/{name}/jobs"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 401, 403, 404, 422]
+
+[[operations]]
+# That a score is finite cannot be said in one either.
+include-name = "GET /api/queues/{name}/jobs"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 401, 403, 404, 422]
+
+[[operations]]
 # Which bytes are a picture cannot be said in a schema.
 include-name = "POST /api/queue/pictures"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 401, 403, 413, 422]
