@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import NoScriptError
 
+from .line import Line
 from .scripts import Client, keys, script
 from .stored import outcome_arguments, turn_from
 from .weather import FAULTS, is_passing
@@ -63,7 +64,7 @@ class Turns:
         self.deadline = math.inf
         """The same, at this time."""
         self._client = client
-        self._waiting = waiting
+        self._line = Line(waiting)
         self._base = base
         self._worker = worker
         self._poll_s = options.poll_s
@@ -72,7 +73,7 @@ class Turns:
             f",{','.join(tasks)},",
             round(options.unknown_s * 1000),
         ]
-        self._wait: asyncio.Future[list[Any]] | None = None
+        self._waiter: asyncio.Task[Any] | None = None
         self._hung_up = False
         self._failed_waits = 0
         self._away = False
@@ -108,25 +109,30 @@ class Turns:
     def hang_up(self) -> None:
         """Wait no longer, and not again."""
         self._hung_up = True
-        if self._wait:
-            self._wait.cancel()
+        if self._waiter:
+            self._waiter.cancel()
+
+    async def close(self) -> None:
+        """Give back what it holds of its clients."""
+        await self._line.close()
 
     def _values(self, number: str, want: int, outcomes: Sequence[Outcome]) -> list[Any]:
         return [self._worker, number, want, *self._about, *outcome_arguments(outcomes)]
 
     async def _woken(self, number: str) -> Turn | None:
         """Return the answer; None if it is not known whether the server has run this turn."""
-        self._wait = asyncio.ensure_future(self._wake_up_and_turn(number))
+        wake_up = ("BLPOP", f"{self._base}:wake", self._poll_s)
+        values = self._values(number, 1, ())
+        turn = ("EVALSHA", script("turn").sha, *keys(self._base), *values)
+        self._waiter = asyncio.current_task()
         try:
             async with asyncio.timeout(self._poll_s + ANSWER_S):
-                replies = await self._wait
+                replies = await self._line.send(wake_up, turn)
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
-            turn = turn_from(replies[1])
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not self._hung_up or (task and task.cancelling()):
+            if not self._hung_up or (self._waiter and self._waiter.uncancel()):
                 raise
             return None
         except NoScriptError:
@@ -137,18 +143,10 @@ class Turns:
             self._failed_waits += 1
             return None
         finally:
-            self._wait = None
+            self._waiter = None
         self._failed_waits = 0
         self.last = time.monotonic()
-        return turn
-
-    async def _wake_up_and_turn(self, number: str) -> list[Any]:
-        """Return what the server says to each, an error included."""
-        async with self._waiting.pipeline(transaction=False) as pipe:
-            pipe.blpop([f"{self._base}:wake"], timeout=self._poll_s)
-            pipe.evalsha(script("turn").sha, *keys(self._base), *self._values(number, 1, ()))
-            replies: list[Any] = await pipe.execute(raise_on_error=False)
-        return replies
+        return turn_from(replies[1])
 
     async def _until_answered(self, number: str, want: int, outcomes: Sequence[Outcome]) -> Turn:
         values = self._values(number, want, outcomes)

@@ -110,6 +110,7 @@ class Worker:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self.turns.close()
 
     async def _work(self, wait: asyncio.Task[None]) -> None:
         while not self._stopping:

@@ -12,6 +12,7 @@ from redis.backoff import NoBackoff
 from server.redisq import Queue
 from tests.redisq.hand import Hand, assert_sound
 from tests.redisq.servers import PROGRAMS, Server, server
+from tests.redisq.work import PATIENCE_S
 
 BOTH = {
     "test_enqueue",
@@ -50,7 +51,9 @@ def redis_server(engine: str) -> Iterator[Server]:
 
 def client_of(made: Server, **how: object) -> Redis:
     """Return a client that sends nothing twice by itself."""
-    return Redis(unix_socket_path=made.socket, retry=Retry(NoBackoff(), 0), **how)
+    # A slow machine may take its time; what must fail sooner says so.
+    patient = {"socket_timeout": PATIENCE_S} | how
+    return Redis(unix_socket_path=made.socket, retry=Retry(NoBackoff(), 0), **patient)
 
 
 @pytest.fixture

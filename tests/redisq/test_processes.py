@@ -70,7 +70,10 @@ async def test_sigterm_lets_what_runs_end(queue: Queue, start: Start) -> None:
     job = await queue.get(first)
     assert job
     assert (job.state, job.result) == ("done", "well")
-    assert second in (await places(queue))["ready"] + (await places(queue)).get("scheduled", [])
+    # A worker may have looked at it before it was told to stop, and not known its task.
+    last = await queue.get(second)
+    assert last
+    assert (last.state in {"ready", "scheduled"}, last.attempts, last.lost) == (True, 0, 0)
 
 
 async def test_sigterm_gives_back_what_does_not_end(queue: Queue, start: Start) -> None:

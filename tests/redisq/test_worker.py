@@ -141,7 +141,7 @@ async def test_a_wake_up_is_enough(queue: Queue, redis_server: Server, tasks: Ta
     """No poll is waited for: this one would come in an hour."""
     waiting = Redis(unix_socket_path=redis_server.socket, socket_timeout=None)
     worker = make_worker(redis_server, queue, tasks, poll_s=3600)
-    worker.turns._waiting = waiting  # noqa: SLF001 - with a time-out longer than the poll
+    worker.turns._line._client = waiting  # noqa: SLF001 - with a time-out longer than the poll
     async with at_work(worker):
         for count in range(1, 4):
             await idle(queue)

@@ -139,12 +139,12 @@ if #done > 0 then
 end
 
 -- What is older than the queue keeps is looked for now and then, and by those who have nothing else
--- to do.
-local aged = settled == 0 or now - (saved.trimmed_ms or 0) >= 1000
+-- to do; who waited has a job before it.
+local aged = settled == 0 and lane == '' or now - (saved.trimmed_ms or 0) >= 1000
 local more = false
 if aged or #done > 0 then more = trim('done', BOUND, aged) end
 if aged or died then more = trim('dead', BOUND, aged) or more end
-if aged and settled > 0 and not more then mark('trimmed_ms', now) end
+if aged and (settled > 0 or lane == 'w') and not more then mark('trimmed_ms', now) end
 
 -- Bring back what was lost, and what is due.
 local lease_ends = first('active')
