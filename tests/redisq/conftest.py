@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -52,7 +53,7 @@ def redis_server(engine: str) -> Iterator[Server]:
 def client_of(made: Server, **how: object) -> Redis:
     """Return a client that sends nothing twice by itself."""
     # A slow machine may take its time; what must fail sooner says so.
-    patient = {"socket_timeout": PATIENCE_S} | how
+    patient: Any = {"socket_timeout": PATIENCE_S, **how}
     return Redis(unix_socket_path=made.socket, retry=Retry(NoBackoff(), 0), **patient)
 
 
