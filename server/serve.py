@@ -39,7 +39,7 @@ def serve(settings: Settings, *, with_worker: bool = True, with_queue: bool = Tr
     with _alone(settings) as note, _listening(settings) as listener:
         url = _url(settings.host, listener.getsockname()[1])
         note(url)
-        with database(settings) as conninfo, _queue_server(settings, wanted=with_queue) as queue:
+        with database(settings) as conninfo, queue_server(settings, wanted=with_queue) as queue:
             # Whoever uses these settings finds the server that runs, or none.
             here = settings.model_copy(update={"redis_url": queue})
             workers = _workers(here, conninfo) if with_worker else []
@@ -47,7 +47,7 @@ def serve(settings: Settings, *, with_worker: bool = True, with_queue: bool = Tr
 
 
 @contextlib.contextmanager
-def _queue_server(settings: Settings, *, wanted: bool) -> Iterator[str | None]:
+def queue_server(settings: Settings, *, wanted: bool) -> Iterator[str | None]:
     """Lends the URL of the server for the queue of jobs; None if there is none, as the log says."""
     with contextlib.ExitStack() as lent:
         url = None

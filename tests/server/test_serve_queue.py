@@ -1,5 +1,6 @@
 """`workers serve` with its own Valkey and a worker of the queue: beside the rest, or not at all."""
 
+import contextlib
 import json
 import signal
 import time
@@ -9,9 +10,9 @@ import httpx
 import psutil
 import pytest
 
-from tests.server.program import PATIENCE_S, Program, await_end, family, gone, run
-
-WAY_ROUND = "everything else goes on"
+from server.serve import queue_server
+from server.settings import Settings
+from tests.server.program import PATIENCE_S, Program, await_end, family, gone
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,10 @@ def start(data_dir, tmp_path):
     yield serve
     for program in programs:
         program.close()
+    # It is a daemon, and so outlives whoever could not stop it.
+    with contextlib.suppress(FileNotFoundError, psutil.NoSuchProcess):
+        if "valkey-server" in _valkey(data_dir).cmdline()[0]:
+            _valkey(data_dir).kill()
 
 
 def _valkey(data_dir) -> psutil.Process:
@@ -74,10 +79,12 @@ def _done(url: str, number: int) -> str:
         time.sleep(0.05)
 
 
-def test_jobs_run_beside_the_outbox_and_ctrl_c_ends_all(start, data_dir):
-    """A delivery becomes a job by the relay, the job is done, and all of it is there afterwards.
+@pytest.mark.timeout(300)
+def test_jobs_run_beside_the_outbox_and_outlast_the_server(start, data_dir):
+    """By the relay a delivery becomes a job that is done, and Ctrl-C ends Valkey and both workers.
 
-    Valkey and both workers have ended by then.
+    The job is there after the next start. Killed hard, a server leaves Valkey behind, its workers
+    end by themselves, and the start after that takes Valkey over.
     """
     program = start()
     url = program.until("ready")["url"]
@@ -90,53 +97,42 @@ def test_jobs_run_beside_the_outbox_and_ctrl_c_ends_all(start, data_dir):
     assert added.status_code == 202, added.text
     id_ = _done(url, added.json()["ids"][0])
     everybody = [*family(program), _valkey(data_dir)]
-    assert len(everybody) >= 4
+    assert len(_workers(program)) == 2
     program.signal(signal.SIGINT)
     assert program.ended() == 0
     assert [process for process in everybody if not gone(process)] == []
 
-    shown = run("queue", "show", id_, "--data-dir", str(data_dir))
-    assert json.loads(shown.stdout)["result"] == 49, shown.stderr
-
-
-def test_after_kill_9_of_the_server_the_next_start_takes_valkey_over(start, data_dir):
-    """Its worker ends by itself; what was enqueued meanwhile is there and runs."""
-    program = start()
-    program.until("queue-work")
-    _said(program, "start")
-    workers = _workers(program)
+    second = start()
+    url = second.until("ready")["url"]
+    assert _get(url, f"/api/queue/jobs/{id_}").json()["result"] == 49
+    _said(second, "queue-work")
+    _said(second, "start")
+    workers, valkey = _workers(second), _valkey(data_dir)
     assert len(workers) == 2
-    valkey = _valkey(data_dir)
-    program.process.kill()
-    program.ended()
+    second.process.kill()
+    second.ended()
     await_end(*workers)
     assert not gone(valkey)
 
-    again = start()
-    again.until("valkey-found")
-    url = again.until("ready")["url"]
+    third = start()
+    third.until("valkey-found")
+    url = third.until("ready")["url"]
     assert _valkey(data_dir).pid == valkey.pid
-    assert _get(url, "/api/readyz").json()["queue"] == "ok"
-    again.signal(signal.SIGTERM)
-    assert again.ended() == 0
+    assert _get(url, f"/api/queue/jobs/{id_}").json()["result"] == 49
+    third.signal(signal.SIGTERM)
+    assert third.ended() == 0
     assert gone(valkey)
 
 
-def test_a_valkey_that_does_not_start_leaves_the_rest(start, data_dir):
-    """The log says why and what to do; the page and the outbox work, and nothing is left behind."""
-    folder = data_dir / "valkey"
-    aside = folder.rename(data_dir / "valkey-aside")
-    folder.write_text("no folder")
-    try:
-        program = start()
-        assert WAY_ROUND in program.until("queue-off")["event"]
-        url = program.until("ready")["url"]
-        _said(program, "start")
-        assert _get(url, "/api/readyz").json() == {"status": "ok", "queue": "off"}
-        assert _get(url, "/api/queue/jobs/1").status_code == 503
-        assert len(_workers(program)) == 1
-        program.signal(signal.SIGINT)
-        assert program.ended() == 0
-    finally:
-        folder.unlink()
-        aside.rename(folder)
+def test_a_valkey_that_does_not_start_leaves_the_rest(tmp_path, caplog):
+    """The log says why and what to do, and there is no queue; without one wanted nothing starts."""
+    settings = Settings(data_dir=tmp_path)
+    with queue_server(settings, wanted=False) as url:
+        assert url is None
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "valkey").write_text("no folder")
+    with queue_server(settings, wanted=True) as url:
+        assert url is None
+    [line] = [line for line in caplog.records if getattr(line, "action", "") == "queue-off"]
+    assert "everything else goes on: " in line.getMessage()
+    assert "valkey" in line.getMessage()
