@@ -11,7 +11,7 @@ from functools import partial
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server import problems
+from server import dashboard, problems
 from server.api import (
     channels,
     deliveries,
@@ -29,7 +29,6 @@ from server.api import (
     queues_operator,
 )
 from server.body_limit import with_body_limit
-from server.dashboard import routers
 from server.database import Pool, new_pool
 from server.document import describe
 from server.engines import open_engine
@@ -98,11 +97,10 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
     app.state.stop = stop or asyncio.Event()
     app.state.draining = asyncio.Lock()
     problems.install(app)
-    for resource in RESOURCES:
-        app.include_router(resource.router)
-    for router in routers():
+    served = [*(resource.router for resource in RESOURCES), *dashboard.routers()]
+    for router in served:
         app.include_router(router)
-    app.state.routes = [route for resource in RESOURCES for route in resource.router.routes]
+    app.state.routes = [route for router in served for route in router.routes]
     describe(app, settings)
     return app
 
