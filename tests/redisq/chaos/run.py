@@ -85,7 +85,7 @@ async def _produce(stage: Stage) -> None:
         else:
             await _produce_these(stage, ids, safe=False)
     finally:
-        stage.all_made = True
+        stage.making.clear()
 
 
 async def _produce_these(stage: Stage, ids: list[str], *, safe: bool) -> None:
@@ -98,6 +98,7 @@ async def _produce_these(stage: Stage, ids: list[str], *, safe: bool) -> None:
             while not await _taken(stage, queue, ids[start : start + size], safe=safe):  # noqa: ASYNC110 - the server tells nobody
                 await asyncio.sleep(0.05)
             await asyncio.sleep(PACE_S)
+    stage.making.discard("safe" if safe else "unsafe")
 
 
 async def _taken(stage: Stage, queue: Queue, ids: list[str], *, safe: bool) -> bool:

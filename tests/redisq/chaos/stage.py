@@ -49,8 +49,8 @@ class Stage:
         ]
         """The workers', and the producer's at the end."""
         self.processes: list[asyncio.subprocess.Process] = []
-        self.all_made = False
-        """Whether the producer has nothing more to enqueue."""
+        self.making = {"safe", "unsafe"}
+        """What the producer has not enqueued yet: with a replica's word, or without."""
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
