@@ -40,7 +40,7 @@ def start(data_dir, tmp_path):
         program.close()
     # It is a daemon, and so outlives whoever could not stop it.
     with contextlib.suppress(FileNotFoundError, psutil.NoSuchProcess):
-        if "valkey-server" in _valkey(data_dir).cmdline()[0]:
+        if "valkey-server" in " ".join(_valkey(data_dir).cmdline()):
             _valkey(data_dir).kill()
 
 
