@@ -18,9 +18,9 @@ from tests.redisq.chaos.stage import Stage
 from tests.redisq.chaos.worker import NAME
 
 END_S = 90.0
+LOT = 2
 PACE_S = 0.02
-FAULT_S = 1.2
-"""How long a fault takes, about; the jobs come in as long as there are faults."""
+PAUSE_S = 0.2
 
 CONFIRM_S = 0.3
 GIVEN_BACK = {"released", "unheard"}
@@ -39,6 +39,7 @@ async def run(plan: Plan) -> Seen:
                 await getattr(faults, kind)(stage)
                 seen.faults[kind] = seen.faults.get(kind, 0) + 1
                 await _audit(stage)
+                stage.faults_done += 1
             await producing
             await (ladder.settle_down if _is_step(plan) else _settle_down)(stage)
         seen.notes = stage.notes()
@@ -60,7 +61,7 @@ def _is_step(plan: Plan) -> bool:
 async def _keep_all(stage: Stage) -> None:
     """Let no job be forgotten because there are many."""
     async with stage.client() as client:
-        many = 2 * stage.plan.jobs
+        many = 10 * stage.plan.jobs + 10_000
         await Queue(client, NAME).configure({"keep_done": many, "keep_dead": many})
 
 
@@ -71,34 +72,33 @@ async def _audit(stage: Stage) -> None:
 
 
 async def _produce(stage: Stage) -> None:
-    """Enqueue everything, spread over the whole run."""
+    """Enqueue all jobs, and more for as long as there are faults."""
+    if _is_step(stage.plan):
+        for number in range(stage.plan.jobs):
+            await ladder.put(stage, f"job-{number}")
+    elif stage.plan.replicated:
+        # Side by side, since the one stands still where a confirmation is missing.
+        safe = _produce_these(stage, 0, 2, safe=True)
+        await asyncio.gather(safe, _produce_these(stage, 1, 2, safe=False))
+    else:
+        await _produce_these(stage, 0, 1, safe=False)
+
+
+async def _produce_these(stage: Stage, first: int, step: int, *, safe: bool) -> None:
+    """Enqueue every `step`th job, each until it is taken, and confirmed if it is to be safe."""
     plan = stage.plan
-    ids = [f"job-{number}" for number in range(plan.jobs)]
-    try:
-        if _is_step(plan):
-            for id_ in ids:
-                await ladder.put(stage, id_)
-        elif plan.replicated:
-            # Side by side, since the one stands still where a confirmation is missing.
-            safe = _produce_these(stage, ids[::2], safe=True)
-            await asyncio.gather(safe, _produce_these(stage, ids[1::2], safe=False))
-        else:
-            await _produce_these(stage, ids, safe=False)
-    finally:
-        stage.making.clear()
-
-
-async def _produce_these(stage: Stage, ids: list[str], *, safe: bool) -> None:
-    """Enqueue these in small lots, each until it is taken, and confirmed if it is to be safe."""
-    size = max(1, round(len(ids) * PACE_S / (stage.plan.faults * FAULT_S)))
+    number = first
     # With redis-py's own retries, behind a proxy that loses replies like the others.
     async with Redis(unix_socket_path=str(stage.proxies[-1].listen), socket_timeout=1) as client:
         queue = Queue(client, NAME)
-        for start in range(0, len(ids), size):
-            while not await _taken(stage, queue, ids[start : start + size], safe=safe):  # noqa: ASYNC110 - the server tells nobody
+        while number < plan.jobs or stage.faults_done < plan.faults:
+            lot = [f"job-{number + place * step}" for place in range(LOT)]
+            while not await _taken(stage, queue, lot, safe=safe):  # noqa: ASYNC110 - the server tells nobody
                 await asyncio.sleep(0.05)
-            await asyncio.sleep(PACE_S)
-    stage.making.discard("safe" if safe else "unsafe")
+            number += LOT * step
+            # Each fault has its share of the jobs, and few more come before the next.
+            share = plan.jobs * (stage.faults_done + 1) / plan.faults
+            await asyncio.sleep(PACE_S if number < share else PAUSE_S)
 
 
 async def _taken(stage: Stage, queue: Queue, ids: list[str], *, safe: bool) -> bool:

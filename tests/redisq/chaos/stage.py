@@ -49,8 +49,7 @@ class Stage:
         ]
         """The workers', and the producer's at the end."""
         self.processes: list[asyncio.subprocess.Process] = []
-        self.making = {"safe", "unsafe"}
-        """What the producer has not enqueued yet: with a replica's word, or without."""
+        self.faults_done = 0
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
