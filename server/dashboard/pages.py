@@ -81,9 +81,7 @@ async def form_of(request: Request) -> dict[str, str]:
     if kind != "application/x-www-form-urlencoded":
         raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "This is no form.")
     try:
-        fields = parse_qsl(
-            body.decode("ascii"), errors="strict", max_num_fields=MOST_FIELDS
-        )
+        fields = parse_qsl(body.decode("ascii"), errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError as error:
         raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "This is no form.") from error
     return dict(fields)

@@ -70,7 +70,7 @@ def enter(request: Request, token: str) -> str | None:
     if known is None or not hmac.compare_digest(token.encode(), known.get_secret_value().encode()):
         return None
     until = str(int(time.time()) + STAYS_S)
-    return f"{until}.{_sign(known.get_secret_value(), until)}"
+    return signed(known.get_secret_value(), until)
 
 
 def from_same_origin(request: Request) -> bool:
@@ -86,15 +86,18 @@ def from_same_origin(request: Request) -> bool:
 
 
 def _has_cookie(request: Request, settings: Settings) -> bool:
-    until, _, signature = request.cookies.get(COOKIE, "").partition(".")
+    cookie = request.cookies.get(COOKIE, "")
+    until = cookie.partition(".")[0]
     if settings.admin_token is None or not (until.isascii() and until.isdigit()):
         return False
-    expected = _sign(settings.admin_token.get_secret_value(), until)
-    return hmac.compare_digest(signature.encode(), expected.encode()) and int(until) > time.time()
+    expected = signed(settings.admin_token.get_secret_value(), until)
+    return hmac.compare_digest(cookie.encode(), expected.encode()) and int(until) > time.time()
 
 
-def _sign(token: str, until: str) -> str:
-    return hmac.digest(token.encode(), f"dashboard {until}".encode(), hashlib.sha256).hex()
+def signed(token: str, until: str) -> str:
+    """The cookie that lets in until then, in seconds since 1970, for as long as the token is it."""
+    signature = hmac.digest(token.encode(), f"dashboard {until}".encode(), hashlib.sha256)
+    return f"{until}.{signature.hex()}"
 
 
 def _credentials(request: Request) -> HTTPAuthorizationCredentials | None:
