@@ -8,22 +8,27 @@ SETUP := $(PYTHON) scripts/setup.py --for
 NPX := $(BIN)/python scripts/npm_program.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pooler check bench chaos site lock clean clean-data
+.PHONY: help run test test-pooler test-redis-py check bench chaos site lock clean clean-data
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## set up, then serve the page at http://127.0.0.1:8000 (ARGS="--port 9000" for another port)
 	@$(SETUP) run && exec $(BIN)/workers serve $(ARGS)
 
 test: check ## check, then run every test (ARGS="-k depth" for some of them)
 	@$(SETUP) test
+	@$(BIN)/python -c "from tests.redisq import oldest; oldest.install()"
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-pooler: ## every test that has a database, through pgbouncer in transaction mode
 	@$(SETUP) test
 	@WORKERS_TEST_POOLER=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
 		--no-loadscope-reorder tests/server tests/chaos tests/hosts $(ARGS)
+
+test-redis-py: ## the queue's tests on the oldest redis-py that is supported
+	@$(SETUP) test
+	@$(BIN)/python -m tests.redisq.oldest $(ARGS)
 
 check: ## types, lint, import direction, HTML, equality of both languages
 	@$(SETUP) check

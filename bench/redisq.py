@@ -5,7 +5,9 @@
 One embedded Valkey, reached over TCP on this machine, without persistence; then the same once more
 with its append-only file, written to the disk once a second. In each round every subject fills an
 empty server with jobs and one worker process empties it; the order moves on by one from round to
-round. Handlers do nothing; every job must be done exactly once. Figures are medians over the
+round. Handlers do nothing; every job must be done exactly once. A peer that does not get done, or
+does a job twice or not at all, or does not end when it is told to, is killed; the table says how
+often. Figures are medians over the
 rounds, ratios are taken within a round. The peers written in Python run on uvloop, which is faster;
 the queue here and the floor run on what Python comes with.
 
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import socket
 import statistics
 import sys
@@ -35,6 +38,7 @@ from typing import TYPE_CHECKING
 import psutil
 from redis.asyncio import Redis
 
+from bench.outbox_peers.measure import WrongDeliveryError
 from bench.outbox_peers.subject import Subject
 from bench.redisq_peers import subject as kinds
 from bench.redisq_peers.measure import Drained, Server
@@ -47,7 +51,7 @@ PICK_UP_RATE = 20.0
 PYTHON_BOUND = 5.0
 NODE_BOUND = 1.5
 BOUND_AT = (25, 32)
-AOF_AT = 32
+AOF_AT = (1, 32, 256)
 LEAST_JOBS = 100
 
 OURS = Subject("redisq", kinds.OURS, 0)
@@ -64,6 +68,8 @@ PYTHON_PEERS = [
     Subject("BullMQ Python", kinds.BULLMQ_PYTHON, 0, share=0.15),
 ]
 NODE = Subject("BullMQ Node", kinds.BULLMQ_NODE, 0, share=0.5)
+OWN = (OURS, *FLOORS)
+"""Who must get done in every round."""
 SUBJECTS = [OURS, *FLOORS, *PYTHON_PEERS, NODE]
 
 
@@ -78,8 +84,8 @@ class Setting:
         return f"concurrency {self.concurrency}, {'AOF everysec' if self.aof else 'in memory'}"
 
 
-Rounds = dict[str, list[Drained]]
-"""By the subject's name."""
+Rounds = dict[str, list[Drained | None]]
+"""By the subject's name; None for a round in which a peer did not get done, or did not end."""
 
 
 def _options() -> argparse.Namespace:
@@ -92,7 +98,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--single", type=int, default=500, help="jobs added one by one; 0: none")
     parser.add_argument("--concurrency", type=int, nargs="*", default=[1, 25, 32, 256])
     parser.add_argument("--aof", choices=["both", "no", "yes"], default="both",
-                        help=f"both: all in memory, and {AOF_AT} with the file too")  # fmt: skip
+                        help="both: all in memory, and 1, 32, 256 with the file too")  # fmt: skip
     parser.add_argument("--only", nargs="+", default=[], help="only subjects with such a name")
     parser.add_argument("--no-peers", action="store_true", help="the queue and its floor alone")
     return parser.parse_args()
@@ -112,8 +118,8 @@ def _settings(options: argparse.Namespace) -> list[Setting]:
         settings += [Setting(concurrency, aof=False) for concurrency in options.concurrency]
     if options.aof == "yes":
         settings += [Setting(concurrency, aof=True) for concurrency in options.concurrency]
-    elif options.aof == "both" and AOF_AT in options.concurrency:
-        settings.append(Setting(AOF_AT, aof=True))
+    elif options.aof == "both":
+        settings += [Setting(n, aof=True) for n in options.concurrency if n in AOF_AT]
     return settings
 
 
@@ -126,13 +132,20 @@ async def _drain_all(
         shift = number % len(subjects)
         for subject in [*subjects[shift:], *subjects[:shift]]:
             share = subject.share * (0.2 if setting.concurrency == 1 else 1)
-            drained = await server.drain(
-                subject,
-                jobs=max(LEAST_JOBS, int(asked.jobs * share)),
-                concurrency=setting.concurrency,
-            )
+            drained: Drained | None = None
+            try:
+                drained = await server.drain(
+                    subject,
+                    jobs=max(LEAST_JOBS, int(asked.jobs * share)),
+                    concurrency=setting.concurrency,
+                )
+                said = f"{drained.rate:,.0f}/s"
+            except (WrongDeliveryError, TimeoutError) as error:
+                if subject in OWN:
+                    raise
+                said = f"did not do it: {error or 'it does not end'}"
             rounds.setdefault(subject.name, []).append(drained)
-            print(f"  {setting}, round {number + 1}, {subject.name}: {drained.rate:,.0f}/s",
+            print(f"  {setting}, round {number + 1}, {subject.name}: {said}",
                   file=sys.stderr, flush=True)  # fmt: skip
     return rounds
 
@@ -146,9 +159,13 @@ def _per_cpu_s(drained: Drained) -> float:
 
 
 def _ratio(rounds: Rounds, one: str, other: str, figure: Callable[[Drained], float]) -> float:
-    """How much more one had than the other: the median of the rounds' ratios."""
+    """How much more one had than the other: the median of the rounds' ratios.
+
+    Without end where the other has never got done.
+    """
     pairs = zip(rounds[one], rounds[other], strict=True)
-    return statistics.median(figure(mine) / figure(theirs) for mine, theirs in pairs)
+    ratios = [figure(mine) / figure(theirs) for mine, theirs in pairs if mine and theirs]
+    return statistics.median(ratios) if ratios else math.inf
 
 
 def _print_drains(setting: Setting, rounds: Rounds) -> None:
@@ -159,13 +176,19 @@ def _print_drains(setting: Setting, rounds: Rounds) -> None:
             f"{_ratio(rounds, OURS.name, name, figure):.2f}" if OURS.name in rounds else "-"
             for figure in (_rate, _per_cpu_s)
         ]
+        got = [drained for drained in drains if drained]
+        missing = f"{len(drains) - len(got)} of {len(drains)} rounds not done"
+        if not got:
+            print(f"{name:<32}{missing:>40}", flush=True)
+            continue
         middle = {
-            field: statistics.median(getattr(drained, field) for drained in drains)
+            field: statistics.median(getattr(drained, field) for drained in got)
             for field in ("rate", "worker_us", "server_us", "commands", "trips")
         }
         print(f"{name:<32}{middle['rate']:>10,.0f}{beside[0]:>10}{middle['worker_us']:>11.0f}"
               f"{middle['server_us']:>11.0f}{beside[1]:>18}{middle['commands']:>10.2f}"
-              f"{middle['trips']:>8.3f}", flush=True)  # fmt: skip
+              f"{middle['trips']:>8.3f}" + (f"   {missing}" if len(got) < len(drains) else ""),
+              flush=True)  # fmt: skip
 
 
 def _judge_drains(setting: Setting, rounds: Rounds) -> list[str]:
@@ -198,12 +221,21 @@ async def _pick_ups(
     for number in range(rounds):
         shift = number % len(subjects)
         for subject in [*subjects[shift:], *subjects[:shift]]:
-            spans.setdefault(subject.name, []).extend(
-                await server.pick_up(subject, jobs=max(2, jobs // rounds), rate=PICK_UP_RATE)
-            )
+            mine = spans.setdefault(subject.name, [])
+            try:
+                mine += await server.pick_up(
+                    subject, jobs=max(2, jobs // rounds), rate=PICK_UP_RATE
+                )
+            except (WrongDeliveryError, TimeoutError) as error:
+                if subject in OWN:
+                    raise
+                print(f"  pick-up, round {number + 1}, {subject.name}: did not do it: {error}",
+                      file=sys.stderr, flush=True)  # fmt: skip
     print(f"\n{f'enqueue to handler, {PICK_UP_RATE:g}/s':<32}{'p50 ms':>10}{'p95 ms':>10}")
     found: dict[str, tuple[float, float]] = {}
     for name, seconds in spans.items():
+        if not seconds:
+            continue
         cuts = statistics.quantiles([1000 * span for span in seconds], n=100)
         found[name] = cuts[49], cuts[94]
         print(f"{name:<32}{cuts[49]:>10.2f}{cuts[94]:>10.2f}", flush=True)

@@ -1,11 +1,11 @@
 """Measures what a job costs the Redis queue's server beside few and beside very many others.
 
-    python -m bench.redisq_depth [--sizes 1000 100000] [--rounds 5]
+    python -m bench.redisq_depth [--sizes 1000 1000000] [--rounds 5]
 
 The others wait behind the measured ones, are scheduled, or are dead, each kind for itself and as
 many as the size says; a script makes them. A measured job is enqueued, claimed and settled as
 done, 25 at a time. The cost is the processor's time that the server used, so waiting for one does
-not count. `--sizes 1000 1000000` takes some minutes and 1 GB.
+not count. A million others take 1 GB; `--sizes 1000 100000` is quicker.
 
 Bound (exit code 1): with most others, a job costs at most 1.5 times what it costs with fewest.
 """
@@ -19,13 +19,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from server.embedded_valkey import embedded_valkey
 from server.redis_server import redis_client
 from server.redisq import NewJob, Queue
+from server.redisq.model import Outcome
 from server.redisq.scripts import script
-from server.redisq.stored import turn_from
+from server.redisq.stored import outcome_arguments, turn_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,7 @@ async def _cost(queue: Queue) -> float:
     """Microseconds of the server for each of some jobs."""
     before = await _used_us(queue)
     seq = 0
-    outcomes: list[Any] = []
+    outcomes: list[Outcome] = []
     for _ in range(JOBS // BATCH):
         await queue.enqueue_many([NewJob(task="nothing", payload={"n": 0})] * BATCH)
         seq += 1
@@ -77,11 +78,11 @@ async def _used_us(queue: Queue) -> float:
     return 1e6 * (info["used_cpu_user_main_thread"] + info["used_cpu_sys_main_thread"])
 
 
-async def _turn(queue: Queue, seq: int, want: int, outcomes: list[Any]) -> list[Any]:
+async def _turn(queue: Queue, seq: int, want: int, outcomes: list[Outcome]) -> list[Outcome]:
     """One turn of a worker; returns the outcomes of what it claimed."""
-    values = ["measured", seq, want, 30_000, "*", 600_000, len(outcomes) // 5, *outcomes]
+    values = ["measured", seq, want, 30_000, "*", 600_000, *outcome_arguments(outcomes)]
     turn = turn_from(await script("turn").run(queue.client, queue.base, values))
-    return [part for claim in turn.claims for part in (claim.id, claim.token, "done", 0, "")]
+    return [Outcome(claim.id, claim.token, "done") for claim in turn.claims]
 
 
 async def main(url: str, sizes: Sequence[int], rounds: int) -> int:
@@ -114,7 +115,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 100_000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, embedded_valkey(Path(folder)) as lent:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server import problems
+from server import dashboard, problems
 from server.api import (
     channels,
     deliveries,
@@ -22,18 +23,34 @@ from server.api import (
     operator,
     queue,
     queue_drain,
+    queue_jobs,
+    queues,
+    queues_events,
+    queues_operator,
 )
 from server.body_limit import with_body_limit
 from server.database import Pool, new_pool
 from server.document import describe
+from server.engines import open_engine
 from server.feed import Feed
 from server.headers import with_secure_headers
 from server.lab.workers import LabWorkers
 from server.loop_lag import WorstLag, watch_loop
 from server.outbox import Depth, depth
+from server.queues_feed import QueuesFeed
+from server.redis_server import new_client
 from server.settings import Settings
 from server.single_flight import SingleFlight
 from server.site import site
+from server.tasks.files import KeptFiles
+
+log = logging.getLogger(__name__)
+
+TIDY_S = 600.0
+"""How often files of jobs that are too old are looked for."""
+
+MADE_HERE = ("/api/", "/queues/", "/en/queues/")
+"""Below these paths the application answers; all else is the site's."""
 
 RESOURCES = (
     health,
@@ -41,6 +58,10 @@ RESOURCES = (
     depth_history,
     events,
     queue_drain,
+    queue_jobs,
+    queues_events,
+    queues,
+    queues_operator,
     deliveries,
     operator,
     channels,
@@ -50,34 +71,16 @@ RESOURCES = (
 
 
 def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None = None) -> FastAPI:
-    """The API alone. It starts without its database and answers 503 until that is there.
+    """The API alone. It starts without its servers and answers 503 until they are there.
 
-    A drain that runs here ends early, in good order, when `stop` is set.
+    Without `settings.redis_url` there is no queue of jobs, and what needs it answers 503. A drain
+    that runs here ends early, in good order, when `stop` is set.
     """
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        pool = new_pool(conninfo, wait_s=settings.database_wait_s)
-        await pool.open()
-        app.state.pool = pool
-        app.state.depth = SingleFlight(partial(_read_depth, pool))
-        app.state.lag = WorstLag()
-        watching = asyncio.create_task(watch_loop(app.state.lag.note))
-        app.state.lab = LabWorkers(settings, conninfo) if settings.lab_mode else None
-        app.state.feed = Feed(pool, settings.listen_conninfo(conninfo), events.encode)
-        if app.state.lab is not None:
-            app.state.feed.told = app.state.lab.watched
-        ending = asyncio.create_task(_close_at(app.state.stop, app.state.feed))
-        try:
+        async with _queue_of(app, settings), _outbox_of(app, settings, conninfo):
             yield
-        finally:
-            app.state.feed.close()
-            await app.state.feed.ended()
-            if app.state.lab is not None:
-                await app.state.lab.close()
-            ending.cancel()
-            watching.cancel()
-            await pool.close()
 
     app = FastAPI(
         title="Workers",
@@ -94,17 +97,76 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
     app.state.stop = stop or asyncio.Event()
     app.state.draining = asyncio.Lock()
     problems.install(app)
-    for resource in RESOURCES:
-        app.include_router(resource.router)
-    app.state.routes = [route for resource in RESOURCES for route in resource.router.routes]
+    served = [*(resource.router for resource in RESOURCES), *dashboard.routers()]
+    for router in served:
+        app.include_router(router)
+    app.state.routes = [route for router in served for route in router.routes]
     describe(app, settings)
     return app
 
 
-async def _close_at(stop: asyncio.Event, feed: Feed) -> None:
+@contextlib.asynccontextmanager
+async def _outbox_of(app: FastAPI, settings: Settings, conninfo: str) -> AsyncIterator[None]:
+    """Gives the application its database, and what watches it."""
+    pool = new_pool(conninfo, wait_s=settings.database_wait_s)
+    await pool.open()
+    app.state.pool = pool
+    app.state.depth = SingleFlight(partial(_read_depth, pool))
+    app.state.lag = WorstLag()
+    watching = asyncio.create_task(watch_loop(app.state.lag.note))
+    app.state.feed = Feed(pool, settings.listen_conninfo(conninfo), events.encode)
+    app.state.lab = LabWorkers(settings, conninfo) if settings.lab_mode else None
+    if app.state.lab is not None:
+        app.state.feed.told = app.state.lab.watched
+    app.state.queues_feed = queues_events.new_feed(app)
+    feeds = (app.state.feed, app.state.queues_feed)
+    ending = asyncio.create_task(_close_at(app.state.stop, *feeds))
+    try:
+        yield
+    finally:
+        for feed in feeds:
+            feed.close()
+        await app.state.feed.ended()
+        if app.state.lab is not None:
+            await app.state.lab.close()
+        ending.cancel()
+        watching.cancel()
+        await pool.close()
+
+
+@contextlib.asynccontextmanager
+async def _queue_of(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+    """Gives the application the files of jobs and, if there is a server for it, their queue."""
+    app.state.files = KeptFiles.of(settings)
+    app.state.decoding = asyncio.Semaphore(1)  # a picture in memory may be large
+    app.state.redis = app.state.engine = None
+    tidying = asyncio.create_task(_tidy(app.state.files))
+    async with contextlib.AsyncExitStack() as lent:
+        if settings.redis_url is not None:
+            app.state.redis = await lent.enter_async_context(new_client(settings.redis_url))
+            app.state.engine = await lent.enter_async_context(
+                open_engine(settings, settings.redis_url)
+            )
+        try:
+            yield
+        finally:
+            tidying.cancel()
+
+
+async def _tidy(files: KeptFiles) -> None:
+    while True:
+        try:
+            await asyncio.to_thread(files.tidy)
+        except OSError as error:
+            log.warning("cannot tidy: %s", error, extra={"action": "files-untidy"})
+        await asyncio.sleep(TIDY_S)
+
+
+async def _close_at(stop: asyncio.Event, *feeds: Feed | QueuesFeed) -> None:
     """Ends the streams when the server is told to stop: it waits for them before it ends."""
     await stop.wait()
-    feed.close()
+    for feed in feeds:
+        feed.close()
 
 
 async def _read_depth(pool: Pool) -> Depth:
@@ -113,16 +175,21 @@ async def _read_depth(pool: Pool) -> Depth:
 
 
 def create_app(settings: Settings, conninfo: str, *, stop: asyncio.Event | None = None) -> ASGIApp:
-    """Everything that the server answers: the API below /api, the site everywhere else."""
-    return assemble(create_api(settings, conninfo, stop=stop), site(settings.site))
+    """Everything that the server answers: the API, the dashboard, the site everywhere else."""
+    api = create_api(settings, conninfo, stop=stop)
+    larger = {queue_jobs.PICTURES: settings.picture_bytes}
+    return assemble(api, site(settings.site), larger)
 
 
-def assemble(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
-    """Puts an API and pages side by side, with the body limit and the headers around them."""
-    api = with_body_limit(api)
+def assemble(api: ASGIApp, pages: ASGIApp, larger: Mapping[str, int] | None = None) -> ASGIApp:
+    """Puts an API and pages side by side, with the body limit and the headers around them.
+
+    `larger` gives the paths that take more than the usual body, and how much.
+    """
+    api = with_body_limit(api, larger)
 
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
-        of_the_api = scope["type"] != "http" or (scope["path"] + "/").startswith("/api/")
+        of_the_api = scope["type"] != "http" or (scope["path"] + "/").startswith(MADE_HERE)
         await (api if of_the_api else pages)(scope, receive, send)
 
     return with_secure_headers(either)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -9,20 +10,23 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from server.problems import ProblemError, problem_response
 
 LIMIT = 64 * 1024
-"""Bytes. The largest request the API knows is a short text."""
+"""Bytes. The largest request the API knows is a short text, but for those that say otherwise."""
 
 
-def with_body_limit(app: ASGIApp, limit: int = LIMIT) -> ASGIApp:
-    """The application, which never sees more than `limit` bytes of a body: it answers 413.
+def with_body_limit(app: ASGIApp, larger: Mapping[str, int] | None = None) -> ASGIApp:
+    """The application, which never sees more than LIMIT bytes of a body: it answers 413.
 
-    A body that announces its length is refused unread; one that does not is counted as it comes.
+    `larger` gives other limits for paths. A body that announces its length is refused unread; one
+    that does not is counted as it comes.
     """
-    detail = f"The body may have at most {limit} bytes."
+    limits = larger or {}
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
+        limit = limits.get(scope["path"], LIMIT)
+        detail = f"The body may have at most {limit} bytes."
         announced = dict(scope["headers"]).get(b"content-length", b"0")
         if announced.isdigit() and int(announced) > limit:
             response = problem_response(

@@ -10,6 +10,7 @@ from server import channels
 from server.channels import ChannelClass, Schema
 from server.channels.email import EmailChannel
 from server.channels.page import PageChannel
+from server.channels.queue import QueueChannel
 from server.channels.webhook import WebhookChannel
 from server.database import Pool
 from server.meter import Meter, MeteredChannel
@@ -19,6 +20,7 @@ from server.settings import Settings
 CHANNELS: Sequence[ChannelClass] = (
     EmailChannel,
     PageChannel,
+    QueueChannel,
     WebhookChannel,
 )
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from server.api import events, queues_events
 from server.api.delivery_request import per_channel
-from server.api.events import EVENTS
 from server.channels.storable import JSON, JSON_NAME, JSON_OBJECT
 from server.composition import channel_fields
 from server.problems import Problem
@@ -26,7 +26,7 @@ def describe(app: FastAPI, settings: Settings) -> None:
             schema = Problem.model_json_schema(ref_template=REFERENCE)
             schemas |= schema.pop("$defs", {})
             schemas["Problem"] = schema
-            for model in EVENTS:
+            for model in (*events.EVENTS, *queues_events.EVENTS):
                 schema = model.model_json_schema(ref_template=REFERENCE, mode="serialization")
                 for name, part in schema.pop("$defs", {}).items():
                     schemas.setdefault(name, part)

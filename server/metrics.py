@@ -1,4 +1,4 @@
-"""The metrics as Prometheus reads them, made anew from the database for each scrape.
+"""The metrics as Prometheus reads them, made anew from the servers for each scrape.
 
 Every server gives the figures of the whole outbox: what workers and drains count they add to the
 database (meter.py), so a worker needs no port, and a drain that is over is still counted.
@@ -21,6 +21,8 @@ from prometheus_client.registry import Collector
 from server import meter
 from server.outbox import ChannelState, Counter, Depth, Tally
 from server.outbox.table_health import TableHealth
+from server.queue_metrics import QueueMetrics
+from server.redisq import Look
 
 TALLIES = {
     "claimed": "Deliveries that were claimed.",
@@ -45,7 +47,10 @@ TIMES = {
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Everything that a scrape tells, as it was at one moment. Spans are in seconds."""
+    """Everything that a scrape tells, as it was at one moment. Spans are in seconds.
+
+    `queues` is None where there is no Redis server, and while it is away.
+    """
 
     depth: Depth
     channels: Sequence[ChannelState]
@@ -53,12 +58,14 @@ class Figures:
     tables: Sequence[TableHealth]
     oldest_transaction_s: float
     server_lag_s: float
+    queues: Sequence[Look] | None = None
 
 
 def exposition(figures: Figures) -> bytes:
     """The text that Prometheus reads (version 0.0.4 of its format), in UTF-8."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Snapshot(figures))
+    registry.register(QueueMetrics(figures.queues))
     return generate_latest(registry)
 
 

@@ -11,11 +11,14 @@ import psycopg
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
+from redis.exceptions import RedisError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 
+from server.engines import EngineAwayError
 from server.outbox import InvalidDeliveryError
+from server.redisq import OutOfMemoryError, QueueFullError
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +117,10 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(InvalidDeliveryError, _unfit)
     app.add_exception_handler(psycopg.OperationalError, _database_away)
+    for away in (RedisError, EngineAwayError):
+        app.add_exception_handler(away, _queue_away)
+    for full in (QueueFullError, OutOfMemoryError):
+        app.add_exception_handler(full, _queue_full)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -162,17 +169,18 @@ async def _invalid(request: Request, error: Exception) -> Response:
     if [fault.field for fault in faults] == ["body"] and kind != "application/json":
         # Whatever the type is, it was not read as JSON.
         faults = [FieldProblem(field="body", message=_NO_JSON)]
-    return _unprocessable(faults)
+    return unprocessable(faults)
 
 
 async def _unfit(_request: Request, error: Exception) -> Response:
     assert isinstance(error, InvalidDeliveryError)  # noqa: S101 - registered for this class only
-    return _unprocessable(
+    return unprocessable(
         [FieldProblem(field=f"body.{fault.field}", message=fault.message) for fault in error.faults]
     )
 
 
-def _unprocessable(faults: list[FieldProblem]) -> Response:
+def unprocessable(faults: list[FieldProblem]) -> Response:
+    """The response to a request that can be read and does not fit."""
     fields = ", ".join(sorted({fault.field for fault in faults}))
     return problem_response(
         HTTPStatus.UNPROCESSABLE_ENTITY, f"The request does not fit: {fields}.", errors=faults
@@ -185,6 +193,23 @@ async def _database_away(_request: Request, error: Exception) -> Response:
         HTTPStatus.SERVICE_UNAVAILABLE,
         "The database does not answer at the moment; try again in a few seconds.",
         headers={"Retry-After": "5"},
+    )
+
+
+async def _queue_away(_request: Request, error: Exception) -> Response:
+    log.warning("the queue's server is away: %s", error, extra={"action": "queue-server-away"})
+    return problem_response(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The queue's server does not answer at the moment; try again in a few seconds.",
+        headers={"Retry-After": "5"},
+    )
+
+
+async def _queue_full(_request: Request, error: Exception) -> Response:
+    return problem_response(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        f"The queue takes no job at the moment: {error}.",
+        headers={"Retry-After": "30"},
     )
 
 

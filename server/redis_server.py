@@ -28,20 +28,28 @@ def redis_server(settings: Settings) -> Iterator[str]:
         yield url
 
 
-@contextlib.asynccontextmanager
-async def redis_client(url: str, *, block_s: float = 0.0) -> AsyncIterator[Redis]:
-    """Lends a client that sends nothing twice by itself, for commands that block up to `block_s`.
+def new_client(url: str, *, block_s: float = 0.0, text: bool = False) -> Redis:
+    """A client that sends nothing twice by itself, for commands that block up to `block_s`.
 
-    Raises RedisServerError if the server cannot be reached.
+    The server need not be there yet. `text` turns what it answers into str.
     """
-    client = Redis.from_url(
+    return Redis.from_url(
         url,
         retry=Retry(NoBackoff(), 0),
         socket_timeout=block_s + ANSWER_S,
         socket_connect_timeout=ANSWER_S,
         health_check_interval=30,
+        decode_responses=text,
     )
-    async with client:
+
+
+@contextlib.asynccontextmanager
+async def redis_client(url: str, *, block_s: float = 0.0) -> AsyncIterator[Redis]:
+    """Lends such a client once its server answers.
+
+    Raises RedisServerError if the server cannot be reached.
+    """
+    async with new_client(url, block_s=block_s) as client:
         try:
             await client.ping()
         except RedisError as error:

@@ -1,4 +1,4 @@
-"""Runs the server: its port, its database, its worker, and an end that leaves nothing behind."""
+"""Runs the server: its port, its databases, its workers, and an end that leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -8,37 +8,86 @@ import errno
 import fcntl
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
 import uvicorn
+from redis.exceptions import RedisError
 
 from server.app import create_app
 from server.database import bring_up_to_date, database
-from server.errors import AlreadyRunningError, PortInUseError, WorkersError
+from server.errors import AlreadyRunningError, PortInUseError, RedisServerError, WorkersError
+from server.redis_server import redis_server
+from server.redisq import WorkerOptions
 from server.settings import Settings
 from server.signals import stop_on_signal
 from server.supervisor import WorkerProcess
 
 log = logging.getLogger(__name__)
 
+QUEUE_GRACE_S = WorkerOptions().grace_s
 
-def serve(settings: Settings, *, with_worker: bool = True) -> None:
-    """Serves until SIGINT or SIGTERM, then stops the worker and the embedded database.
 
+def serve(settings: Settings, *, with_worker: bool = True, with_queue: bool = True) -> None:
+    """Serves until SIGINT or SIGTERM, then stops the workers and the embedded servers.
+
+    A queue of jobs that cannot be had is said in the log, and everything else goes on without it.
     Raises AlreadyRunningError if a server uses the data folder, PortInUseError if the address is
     taken, DatabaseError if there is no database to be had.
     """
     with _alone(settings) as note, _listening(settings) as listener:
         url = _url(settings.host, listener.getsockname()[1])
         note(url)
-        with database(settings) as conninfo:
-            asyncio.run(_serve(settings, conninfo, listener, url, with_worker=with_worker))
+        with database(settings) as conninfo, queue_server(settings, wanted=with_queue) as queue:
+            # Whoever uses these settings finds the server that runs, or none.
+            here = settings.model_copy(update={"redis_url": queue})
+            workers = _workers(here, conninfo) if with_worker else []
+            asyncio.run(_serve(here, conninfo, listener, url, workers))
+
+
+@contextlib.contextmanager
+def queue_server(settings: Settings, *, wanted: bool) -> Iterator[str | None]:
+    """Lends the URL of the server for the queue of jobs; None if there is none, as the log says."""
+    with contextlib.ExitStack() as lent:
+        url = None
+        if wanted:
+            try:
+                url = lent.enter_context(redis_server(settings))
+            except (RedisServerError, RedisError, OSError) as error:
+                log.error(  # noqa: TRY400 - the message says it, a traceback would only hide it
+                    "there is no queue of jobs, and everything else goes on: %s",
+                    error,
+                    extra={"action": "queue-off"},
+                )
+        yield url
+
+
+def _workers(settings: Settings, conninfo: str) -> list[WorkerProcess]:
+    """One for the outbox and, if there is a server for it, one for the queue of jobs."""
+    environment = {
+        "DATABASE_URL": conninfo,
+        # An empty one counts as none.
+        "REDIS_URL": settings.redis_url or "",
+        "WORKERS_DATA_DIR": str(settings.data_dir.resolve()),
+    }
+    outbox = WorkerProcess(
+        "work", environment=environment, grace_s=settings.policy().stop_s + 10, of="outbox"
+    )
+    if settings.redis_url is None:
+        return [outbox]
+    queue = WorkerProcess(
+        *("queue", "work"), environment=environment, grace_s=QUEUE_GRACE_S + 10, of="queue"
+    )
+    return [outbox, queue]
 
 
 async def _serve(
-    settings: Settings, conninfo: str, listener: socket.socket, url: str, *, with_worker: bool
+    settings: Settings,
+    conninfo: str,
+    listener: socket.socket,
+    url: str,
+    workers: Sequence[WorkerProcess],
 ) -> None:
     await bring_up_to_date(conninfo)
     stop_drain = asyncio.Event()
@@ -51,17 +100,16 @@ async def _serve(
         timeout_graceful_shutdown=5,
     )
     server = _Server(config, url)
-    worker = WorkerProcess(settings, conninfo)
 
     def at_once() -> None:
         server.force_exit = True
-        worker.kill()
+        for worker in workers:
+            worker.kill()
 
     async with stop_on_signal(at_once) as stop, _on_set(stop, stop_drain.set):
-        beside = asyncio.create_task(worker.run(stop)) if with_worker else None
+        beside = [asyncio.create_task(worker.run(stop)) for worker in workers]
         await server.serve_until(stop, listener)
-        if beside is not None:
-            await beside
+        await asyncio.gather(*beside)
     if not server.started:
         raise WorkersError("The server could not start; the log says why.")
 

@@ -28,7 +28,7 @@ OFF = "off"
 
 
 class Settings(BaseSettings):
-    """The settings. Each is read from WORKERS_<NAME>, and DATABASE_URL as it is.
+    """The settings. Each is read from WORKERS_<NAME>, DATABASE_URL and REDIS_URL as they are.
 
     Spans are in seconds, unscaled: `policy()` gives them as they are used.
     """
@@ -39,7 +39,9 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
-    data_dir: Path = Field(Path(".data"), description="where the embedded database lives")
+    data_dir: Path = Field(
+        Path(".data"), description="where the embedded servers and the files live"
+    )
     site: Path = Field(Path("site"), description="the built site that is served")
     database_url: str | None = Field(
         None,
@@ -56,6 +58,26 @@ class Settings(BaseSettings):
         validation_alias="REDIS_URL",
         description="Redis or Valkey to use; without it a Valkey is started from its wheel",
     )
+    queue_engine: Literal["redisq", "bullmq"] = Field(
+        "redisq", description="what runs the jobs: our own queue, or the package bullmq"
+    )
+    queue_name: str = Field(
+        "default",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        description="the queue of this server's jobs",
+    )
+    queue_concurrency: int = Field(
+        4, ge=1, le=1000, description="jobs that one worker of it runs side by side"
+    )
+    picture_bytes: int = Field(
+        16 * 2**20, ge=1, le=64 * 2**20, description="most bytes of a picture that is uploaded"
+    )
+    files_bytes: int = Field(
+        256 * 2**20,
+        ge=1,
+        description="most bytes of all files that jobs read and write, in <data_dir>/files",
+    )
+    keep_files_hours: float = Field(24.0, gt=0, description="for how long such a file is kept")
     lab: Literal["auto", "on", "off"] = Field(
         "auto",
         description="whether the page of this origin may change state without a token; "
@@ -173,6 +195,15 @@ class Settings(BaseSettings):
                 f"is no connection string ({str(error).strip()}); "
                 "one looks like postgresql://user:password@host:5432/name"
             ) from error
+        return value
+
+    @field_validator("redis_url", mode="after")
+    @classmethod
+    def _a_server(cls, value: str | None) -> str | None:
+        if not value:
+            return None
+        if not value.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("is no such URL; one looks like redis://user:password@host:6379/0")
         return value
 
     @field_validator("admin_token", "drain_token", "metrics_token", mode="after")
@@ -304,4 +335,4 @@ def load_settings(**overrides: object) -> Settings:
 
 
 def _variable(name: str) -> str:
-    return "DATABASE_URL" if name == "DATABASE_URL" else f"WORKERS_{name.upper()}"
+    return name if name in {"DATABASE_URL", "REDIS_URL"} else f"WORKERS_{name.upper()}"

@@ -1,4 +1,4 @@
-"""Keeps one worker process running beside the server."""
+"""Keeps worker processes running beside the server."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Mapping
 
 from server.outbox.policy import growing_pause
-from server.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -25,10 +25,17 @@ class WorkerProcess:
     pipe to us and ends when that closes, so it does not outlive us even after a `kill -9`.
     """
 
-    def __init__(self, settings: Settings, conninfo: str) -> None:
-        policy = settings.policy()
-        self._grace_s = policy.stop_s + 10
-        self._environment = {**os.environ, "DATABASE_URL": conninfo}
+    def __init__(
+        self, *command: str, environment: Mapping[str, str], grace_s: float, of: str
+    ) -> None:
+        """`command` is one of `workers`, `of` says in the log of what queue it is a worker.
+
+        `environment` is added to ours. Told to stop, it has `grace_s` seconds to end by itself.
+        """
+        self._command = command
+        self._grace_s = grace_s
+        self._of = of
+        self._environment = {**os.environ, **environment}
         self._process: asyncio.subprocess.Process | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -41,9 +48,14 @@ class WorkerProcess:
                 crashes = 1 if time.monotonic() - began > STEADY_S else crashes + 1
                 pause = growing_pause(crashes, first_s=0.5, most_s=30.0)
                 log.error(
-                    "the worker ended by itself; starting another in %.1f s",
+                    "the %s's worker ended by itself; starting another in %.1f s",
+                    self._of,
                     pause,
-                    extra={"action": "worker-crash", "exit_code": process.returncode},
+                    extra={
+                        "action": "worker-crash",
+                        "of": self._of,
+                        "exit_code": process.returncode,
+                    },
                 )
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(pause):
@@ -58,12 +70,16 @@ class WorkerProcess:
 
     async def _start(self) -> asyncio.subprocess.Process:
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "server", "work", "--until-stdin-closes"),
+            *(sys.executable, "-m", "server", *self._command, "--until-stdin-closes"),
             stdin=asyncio.subprocess.PIPE,
             env=self._environment,
             start_new_session=True,
         )
-        log.info("started a worker", extra={"action": "worker-start", "pid": self._process.pid})
+        log.info(
+            "started a worker of the %s",
+            self._of,
+            extra={"action": "worker-start", "of": self._of, "pid": self._process.pid},
+        )
         return self._process
 
     async def _ended(self, process: asyncio.subprocess.Process, stop: asyncio.Event) -> bool:
@@ -83,6 +99,10 @@ class WorkerProcess:
             async with asyncio.timeout(self._grace_s):
                 await process.wait()
         except TimeoutError:
-            log.warning("the worker did not end in time", extra={"action": "worker-kill"})
+            log.warning(
+                "the %s's worker did not end in time",
+                self._of,
+                extra={"action": "worker-kill", "of": self._of},
+            )
             process.kill()
             await process.wait()

@@ -131,6 +131,11 @@ class Program:
         answer: dict[str, Any] = json.loads(line or b"{}")
         return answer
 
+    def kill(self) -> None:
+        """Ends it without asking, if it has not ended."""
+        if self._process.returncode is None:
+            self._process.kill()
+
     async def _line(self) -> bytes:
         if self._process.stdout is None:
             return b""

@@ -1,4 +1,4 @@
-"""arq, keeping no results: see bench/outbox_peers/protocol.py."""
+"""arq, keeping no results, looking for jobs each 10 ms: see bench/outbox_peers/protocol.py."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from arq.worker import Worker, func  # type: ignore[import-not-found, unused-ign
 from bench.outbox_peers.protocol import CLOCK, Seen, ended, given, say, single, started, trickle
 
 STEP = 100
+POLL_DELAY_S = 0.01
+"""Instead of half a second, with which a worker of one hand does two jobs a second."""
 
 
 async def _work(settings: RedisSettings, concurrency: int) -> None:
@@ -25,6 +27,7 @@ async def _work(settings: RedisSettings, concurrency: int) -> None:
         redis_settings=settings,
         max_jobs=concurrency,
         keep_result=0,
+        poll_delay=POLL_DELAY_S,
         handle_signals=False,
     )
     await started()

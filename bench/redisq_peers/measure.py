@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
 POLL_S = 0.02
+END_S = 30.0
+"""For a program to say what it has seen, and to end, once it is told to."""
 REST_S = 1.0
 
 
@@ -61,9 +63,18 @@ class Server:
             await asyncio.sleep(POLL_S)  # the server has no word for it
 
     async def drain(self, subject: Subject, *, jobs: int, concurrency: int) -> Drained:
-        """Fills a queue, lets a worker empty it, and checks that each job was done once."""
+        """Fills a queue, lets a worker empty it, and checks that each job was done once.
+
+        Raises WrongDeliveryError and TimeoutError; the worker has ended then too.
+        """
         await self._fill(subject, jobs)
         worker = await Program.start(subject, self._url, "work", concurrency=concurrency)
+        try:
+            return await self._drain(subject, worker, jobs)
+        finally:
+            worker.kill()
+
+    async def _drain(self, subject: Subject, worker: Program, jobs: int) -> Drained:
         await worker.ready()
         # What one question costs is known before, and taken off afterwards.
         first = await self._used()
@@ -74,7 +85,7 @@ class Server:
         polls, ended_at = await self._emptied(subject)
         after = await self._used()
         theirs = _cpu_s(worker.seen) - theirs
-        seen = (await worker.end())["seen"]
+        seen = await _seen(worker)
         _check(subject, [number for number, _ in seen], jobs)
         polling = polls * (before.commands - first.commands - 1)
         asked = polls + 1  # the reading of the counts is one too
@@ -87,16 +98,27 @@ class Server:
         )
 
     async def pick_up(self, subject: Subject, *, jobs: int, rate: float) -> list[float]:
-        """Seconds from the begin of each enqueueing to its handler, in a queue that is idle."""
+        """Seconds from the begin of each enqueueing to its handler, in a queue that is idle.
+
+        Raises as `drain` does.
+        """
         await self._client.flushall()
         worker = await Program.start(subject, self._url, "work", concurrency=32)
+        try:
+            return await self._pick_up(subject, worker, jobs, rate)
+        finally:
+            worker.kill()
+
+    async def _pick_up(
+        self, subject: Subject, worker: Program, jobs: int, rate: float
+    ) -> list[float]:
         await worker.ready()
         worker.go()
         await asyncio.sleep(REST_S)  # the worker has no word for "asleep now"
         adding = await Program.start(subject, self._url, "trickle", count=jobs, rate=rate)
         begun = (await adding.end())["begun"]
         await self._emptied(subject)
-        seen = (await worker.end())["seen"]
+        seen = await _seen(worker)
         _check(subject, [number for number, _ in seen], jobs)
         return [at - begun[number] for number, at in seen]
 
@@ -134,6 +156,12 @@ class Server:
             if name.startswith("cmdstat_") and isinstance(counted, dict)
         )
         return Used(_cpu_s(self._process), calls, info["total_reads_processed"])
+
+
+async def _seen(worker: Program) -> list[Any]:
+    """Lets a worker end, and returns what its handler was given, and when."""
+    async with asyncio.timeout(END_S):
+        return list((await worker.end())["seen"])
 
 
 def _cpu_s(process: psutil.Process) -> float:

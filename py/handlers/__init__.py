@@ -2,7 +2,7 @@
 
 >>> import handlers
 >>> handlers.names()
-('allocate', 'echo', 'fail', 'grind', 'histogram', 'sleep', 'spin', 'square')
+('allocate', 'echo', 'fail', 'grind', 'histogram', 'resize_image', 'sleep', 'spin', 'square')
 >>> handlers.run("square", {"x": 7})
 49.0
 """
@@ -13,6 +13,7 @@ from handlers import failing as _failing  # noqa: F401 - the same
 from handlers import histogram as _histogram  # noqa: F401 - the same
 from handlers import memory as _memory  # noqa: F401 - the same
 from handlers import plain as _plain  # noqa: F401 - the same
+from handlers import resize as _resize  # noqa: F401 - the same
 from handlers.progress import report_progress
 from handlers.registry import names, run, task
 from handlers.report import canonical_json

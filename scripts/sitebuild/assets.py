@@ -38,9 +38,10 @@ def collect_assets(root: Path, words: dict[str, Words], samples: Path | None, fo
     for path in files_under(root / "page"):
         if path.suffix not in (".css", ".toml"):
             _copy(path, folder / path.relative_to(root))
-    style = folder / "page" / "style.css"
-    style.parent.mkdir(parents=True, exist_ok=True)
-    style.write_text(_whole_style(root / "page" / "style.css"), "utf-8")
+    for style in sorted((root / "page").glob("*.css")):
+        target = folder / style.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(_whole_style(style), "utf-8")
     for name in ("worker.js",):
         if (root / name).exists():
             _copy(root / name, folder / name)

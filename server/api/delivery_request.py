@@ -46,11 +46,12 @@ class DeliveryRequest(BaseModel):
         min_length=1,
         max_length=RECIPIENT_LENGTH,
         validate_default=True,
-        description="for email addresses, separated by commas; for webhook a URL",
+        description="for email addresses, separated by commas; for webhook a URL; for queue the "
+        "name of a task",
     )
     payload: dict[str, Any] = Field(
         description="for page `text`; for email `subject`, `text` and perhaps `html` and "
-        "`reply_to`; for webhook whatever is to be posted"
+        "`reply_to`; for webhook whatever is to be posted; for queue what the task takes"
     )
     count: Whole = Field(1, ge=1, le=1000)
     idempotency_key: Storable | None = Field(

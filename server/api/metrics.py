@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from server import outbox
 from server.access import may_read_metrics
 from server.api.connection import Lent
+from server.api.queue_names import queues_or_none
 from server.loop_lag import WorstLag
 from server.metrics import Figures, exposition
 from server.problems import described
@@ -25,7 +26,7 @@ FORMAT = "text/plain; version=0.0.4; charset=utf-8"
     response_class=Response,
     responses={
         int(HTTPStatus.OK): {
-            "description": "The figures of the whole outbox at this moment",
+            "description": "The figures of the outbox and of the queues at this moment",
             "content": {"text/plain": {"schema": {"type": "string"}}},
         },
         **described(
@@ -37,12 +38,13 @@ FORMAT = "text/plain; version=0.0.4; charset=utf-8"
     },
 )
 async def read_metrics(request: Request, connection: Lent) -> Response:
-    """Depth, channels, what all workers and drains have counted, and how the tables fare.
+    """Depth, channels, what all workers and drains have counted, how the tables fare; the queues.
 
     Any one server tells all of it, so one of several is enough to be scraped.
     """
     lag: WorstLag = request.app.state.lag
     figures = Figures(
+        queues=await queues_or_none(request.app),
         depth=await outbox.depth(connection),
         channels=await outbox.list_channels(connection),
         counts=await outbox.read_counts(connection),

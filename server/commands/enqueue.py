@@ -28,10 +28,10 @@ def enqueue(  # noqa: PLR0913, PLR0917 - an option each
     text: Annotated[
         str | None, typer.Option(help="What the page will show.", show_default="Hello")
     ] = None,
-    channel: Annotated[str, typer.Option(help="page, email or webhook.")] = "page",
+    channel: Annotated[str, typer.Option(help="page, email, webhook or queue.")] = "page",
     recipient: Annotated[
         str | None,
-        typer.Option(help="Addresses, or the URL of a webhook.", show_default="page"),
+        typer.Option(help="Addresses, a URL, or a task.", show_default="page"),
     ] = None,
     payload: Annotated[
         str | None, typer.Option(help="JSON object, instead of --text; - reads standard input.")

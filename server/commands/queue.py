@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -13,10 +13,12 @@ from typing import Annotated, TypeVar, get_args
 import typer
 from redis.exceptions import RedisError
 
+from server.commands.queue_series import add_to
+from server.engines import Engine, EngineAwayError, JobView, open_engine
 from server.errors import RedisServerError, WorkersError
 from server.redis_server import redis_client, redis_server
 from server.redisq import InvalidJobError, NewJob, Queue, QueueError, audit
-from server.redisq.model import State
+from server.redisq.model import Job, State
 from server.redisq.queue import Operation, Setting
 from server.settings import Settings
 from server.terminal import DataDir, print_json, said_clearly, settings_for
@@ -29,40 +31,46 @@ app = typer.Typer(
 )
 
 Result = TypeVar("Result")
-Name = Annotated[str, typer.Option("--queue", help="Which queue.")]
+Name = Annotated[str | None, typer.Option("--queue", help="Which.", show_default="default")]
 Ids = Annotated[list[str], typer.Argument(help="Ids of jobs.")]
-DEFAULT = "default"
 
 
 @app.command()
 def work(
-    queue: Name = DEFAULT,
-    concurrency: Annotated[int, typer.Option(min=1, help="Jobs at a time.")] = 4,
+    queue: Name = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Jobs at a time.", show_default="4")
+    ] = None,
     data_dir: DataDir = None,
+    *,
+    until_stdin_closes: Annotated[bool, typer.Option("--until-stdin-closes", hidden=True)] = False,
 ) -> None:
     """Run a worker until Ctrl-C. Any number of them can run beside each other.
 
     On SIGTERM and Ctrl-C it claims nothing more, lets what runs end for up to 20 s, and gives back
     the rest without counting an attempt. A second Ctrl-C gives it back at once.
 
+    Without DATABASE_URL the task welcome_email waits for a worker that has one.
+
     \b
     Examples:
       workers queue work
       REDIS_URL=redis://localhost:6379/0 workers queue work --queue photos --concurrency 8
+      WORKERS_QUEUE_ENGINE=bullmq workers queue work
     """
     from server.queue_work import work as run_worker
 
     with said_clearly(), _of_the_queue():
-        settings = settings_for(data_dir=data_dir)
+        settings = settings_for(data_dir=data_dir, queue_name=queue, queue_concurrency=concurrency)
         with redis_server(settings) as url:
-            asyncio.run(run_worker(url, queue, concurrency))
+            asyncio.run(run_worker(settings, url, until_stdin_closes=until_stdin_closes))
 
 
 @app.command()
 def enqueue(  # noqa: PLR0913, PLR0917 - an option each
     task: Annotated[str, typer.Argument(help="The task's name.")],
     payload: Annotated[str, typer.Argument(help="JSON.")] = "null",
-    queue: Name = DEFAULT,
+    queue: Name = None,
     delay: Annotated[float, typer.Option(min=0, help="Seconds from now.")] = 0.0,
     priority: Annotated[int, typer.Option(help="A head start of so many minutes.")] = 0,
     key: Annotated[str | None, typer.Option(help="No second job beside one of this key.")] = None,
@@ -80,11 +88,12 @@ def enqueue(  # noqa: PLR0913, PLR0917 - an option each
     except ValueError as error:
         raise typer.BadParameter(f"the payload is no JSON: {error}") from error
     job = NewJob(task=task, payload=value, delay_s=delay, priority=priority, unique=key)
-    typer.echo(_on(queue, data_dir, lambda q: q.enqueue_many([job]))[0])
+    [id_] = _on(queue, data_dir, lambda q: q.enqueue_many([job]), lambda e: _listed(e.enqueue(job)))
+    typer.echo(id_)
 
 
 @app.command()
-def depth(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
+def depth(queue: Name = None, data_dir: DataDir = None) -> None:
     """Count what is where, as JSON.
 
     \b
@@ -92,13 +101,13 @@ def depth(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
       workers queue depth
       workers queue depth --queue photos | jq .ready
     """
-    print_json(asdict(_on(queue, data_dir, lambda q: q.depth())))
+    print_json(_on(queue, data_dir, _depth, lambda e: e.depth()))
 
 
 @app.command("list")
 def list_jobs(
     state: Annotated[str, typer.Argument(help="ready, scheduled, active, done or dead.")],
-    queue: Name = DEFAULT,
+    queue: Name = None,
     start: Annotated[int, typer.Option(min=0, help="Skip so many.")] = 0,
     count: Annotated[int, typer.Option(min=1, max=1000, help="Show so many.")] = 20,
     data_dir: DataDir = None,
@@ -120,7 +129,7 @@ def list_jobs(
 @app.command()
 def show(
     id_: Annotated[str, typer.Argument(metavar="ID")],
-    queue: Name = DEFAULT,
+    queue: Name = None,
     data_dir: DataDir = None,
 ) -> None:
     """Show a job and what has become of it, as JSON.
@@ -129,15 +138,15 @@ def show(
     Examples:
       workers queue show 01a22e6a-e340-76d6-a82a-b7f8d970f2ce
     """
-    job = _on(queue, data_dir, lambda q: q.get(id_))
+    job: Job | JobView | None = _on(queue, data_dir, lambda q: q.get(id_), lambda e: e.get(id_))
     if job is None:
-        typer.echo(f"workers: there is no job {id_} in {queue}", err=True)
+        typer.echo(f"workers: there is no job {id_} in this queue", err=True)
         raise typer.Exit(1)
     print_json(asdict(job))
 
 
 def _operation(what: Operation, summary: str) -> None:
-    def operate(ids: Ids, queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
+    def operate(ids: Ids, queue: Name = None, data_dir: DataDir = None) -> None:
         answers = _on(queue, data_dir, lambda q: q.operate(what, ids))
         for id_, answer in answers.items():
             typer.echo(f"{id_} {answer}")
@@ -155,7 +164,7 @@ _operation("delete", "Forget jobs that do not run.")
 
 
 @app.command()
-def pause(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
+def pause(queue: Name = None, data_dir: DataDir = None) -> None:
     """Let nothing more start, on any worker, until it is resumed.
 
     \b
@@ -166,7 +175,7 @@ def pause(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
 
 
 @app.command()
-def resume(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
+def resume(queue: Name = None, data_dir: DataDir = None) -> None:
     """End a pause.
 
     \b
@@ -178,7 +187,7 @@ def resume(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
 
 @app.command()
 def limit(
-    queue: Name = DEFAULT,
+    queue: Name = None,
     concurrency: Annotated[
         int | None, typer.Option(min=0, help="Jobs at a time on all workers; 0: no limit.")
     ] = None,
@@ -206,7 +215,7 @@ def limit(
 
 
 @app.command("audit")
-def audit_queue(queue: Name = DEFAULT, data_dir: DataDir = None) -> None:
+def audit_queue(queue: Name = None, data_dir: DataDir = None) -> None:
     """Check that each job is in exactly one place. Exits with 1 if one is not.
 
     \b
@@ -229,12 +238,25 @@ def _rate(text: str) -> dict[Setting, int | None]:
         raise typer.BadParameter("a rate looks like 10/1: ten in one second") from error
 
 
-def _on(name: str, data_dir: Path | None, act: Callable[[Queue], Awaitable[Result]]) -> Result:
-    """What `act` returns, given the queue."""
+def _on(
+    name: str | None,
+    data_dir: Path | None,
+    act: Callable[[Queue], Awaitable[Result]],
+    otherwise: Callable[[Engine], Awaitable[Result]] | None = None,
+) -> Result:
+    """What `act` returns, given our queue; of another engine what `otherwise` does.
+
+    Raises WorkersError where there is another engine and nothing that could be done with it.
+    """
     with said_clearly(), _of_the_queue():
-        settings: Settings = settings_for(data_dir=data_dir, quiet=True)
+        settings = settings_for(data_dir=data_dir, queue_name=name, quiet=True)
+        if settings.queue_engine != "redisq" and otherwise is None:
+            raise WorkersError(
+                f"the engine is {settings.queue_engine}, and this command is for our own queue",
+                hint="Unset WORKERS_QUEUE_ENGINE, or use a tool of that engine.",
+            )
         with redis_server(settings) as url:
-            return asyncio.run(_run(url, name, act))
+            return asyncio.run(_run(settings, url, act, otherwise))
 
 
 @contextmanager
@@ -242,13 +264,32 @@ def _of_the_queue() -> Iterator[None]:
     """Says what can go wrong with this queue as every command says what goes wrong."""
     try:
         yield
-    except RedisError as error:
+    except (RedisError, EngineAwayError) as error:
         raise RedisServerError(f"the Redis server is away: {error}") from error
     except QueueError as error:
         code = 2 if isinstance(error, InvalidJobError) else 1
         raise WorkersError(str(error), exit_code=code) from error
 
 
-async def _run(url: str, name: str, act: Callable[[Queue], Awaitable[Result]]) -> Result:
+async def _run(
+    settings: Settings,
+    url: str,
+    act: Callable[[Queue], Awaitable[Result]],
+    otherwise: Callable[[Engine], Awaitable[Result]] | None,
+) -> Result:
     async with redis_client(url) as client:
-        return await act(Queue(client, name))
+        if settings.queue_engine == "redisq" or otherwise is None:
+            return await act(Queue(client, settings.queue_name))
+    async with open_engine(settings, url) as engine:
+        return await otherwise(engine)
+
+
+async def _depth(queue: Queue) -> Mapping[str, int | bool | None]:
+    return asdict(await queue.depth())
+
+
+async def _listed(id_: Awaitable[str]) -> list[str]:
+    return [await id_]
+
+
+add_to(app, _on)

@@ -15,7 +15,7 @@ from server.terminal import DataDir, print_json, said_clearly, settings_for
 
 
 @said_clearly()
-def serve(
+def serve(  # noqa: PLR0913 - an option each
     host: Annotated[
         str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")
     ] = None,
@@ -23,9 +23,10 @@ def serve(
     site: Annotated[Path | None, typer.Option(help="The built site.", show_default="site")] = None,
     data_dir: DataDir = None,
     *,
-    worker: Annotated[bool, typer.Option(help="Run a worker beside the server.")] = True,
+    worker: Annotated[bool, typer.Option(help="Run workers beside the server.")] = True,
+    queue: Annotated[bool, typer.Option(help="Have a queue of jobs on Redis or Valkey.")] = True,
 ) -> None:
-    """Serve the page and the API, with the database and one worker beside it.
+    """Serve the page and the API, with the database, the queue of jobs and a worker for each.
 
     Ctrl-C stops all of it. A second Ctrl-C does not wait for sends that are under way.
 
@@ -33,13 +34,15 @@ def serve(
     Examples:
       workers serve
       workers serve --port 8001
-      workers serve --no-worker            # the queue is drained by 'workers drain'
+      workers serve --no-worker            # the outbox is drained by 'workers drain'
+      workers serve --no-queue             # neither a Valkey nor jobs on it
       WORKERS_TIME_SCALE=0.1 workers serve # a lease of 30 s, retries after 3 s, 12 s, …
       DATABASE_URL=postgresql:///mine workers serve
     """
     from server.serve import serve as run_server
 
-    run_server(settings_for(host=host, port=port, site=site, data_dir=data_dir), with_worker=worker)
+    settings = settings_for(host=host, port=port, site=site, data_dir=data_dir)
+    run_server(settings, with_worker=worker, with_queue=queue)
 
 
 @said_clearly()

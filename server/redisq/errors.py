@@ -53,8 +53,23 @@ class NotConfirmedError(QueueError):
         self.wanted = wanted
 
 
+class TooManyRepeatsError(QueueError):
+    """The queue has as many repeating series as it may. Remove one."""
+
+    def __init__(self, there: int, limit: int) -> None:
+        super().__init__(f"there are {there} repeating series, and at most {limit} may be")
+        self.limit = limit
+
+
 class LeaseLostError(QueueError):
     """The job belongs to another run by now; whatever this one does will not count."""
+
+
+class InvalidCursorError(QueueError, ValueError):
+    """No page of a list ended with this cursor."""
+
+    def __init__(self, cursor: str) -> None:
+        super().__init__(f"{cursor[:40]!r} is no cursor of this list")
 
 
 class PermanentError(QueueError):

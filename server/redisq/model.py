@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 State = Literal["ready", "scheduled", "active", "done", "dead"]
@@ -43,6 +43,20 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What any worker that takes a turn may be asked: the next time of a series.
+
+    That is the first one later than `after_ms`, in ms since 1970.
+    """
+
+    name: str
+    version: int
+    cron: str
+    zone: str
+    after_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """A turn's answer."""
 
@@ -53,6 +67,9 @@ class Turn:
     due_ms: int | None
     """Until something falls due; None when nothing will."""
     paused: bool
+    more: bool = False
+    """Whether the queue would have given more than was wanted."""
+    questions: list[Question] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +100,16 @@ class Job:
     unique: str | None
     log: list[tuple[int, str, str]]
     """What was not the usual course: (when, what, detail)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What one call of `Queue.purge` did."""
+
+    gone: int
+    looked: int
+    cursor: int | None
+    """Where to go on; None at the end."""
 
 
 @dataclass(frozen=True, slots=True)

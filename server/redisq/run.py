@@ -8,16 +8,16 @@ import traceback
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .deadlines import Deadline, Deadlines
 from .errors import LeaseLostError, PermanentError, Snooze
 from .model import Claim, Kind, Outcome
 from .running import RunningJob
 from .threads import in_thread
 
 if TYPE_CHECKING:
-    from redis.asyncio import Redis
-
     from .codec import Codec
     from .options import WorkerOptions
+    from .scripts import Client
     from .tasks import Tasks
 
 LONGEST_ERROR = 4096
@@ -28,22 +28,23 @@ class Runner:
     """Runs jobs, and says how each ended."""
 
     def __init__(
-        self, tasks: Tasks, client: Redis, base: str, codec: Codec, options: WorkerOptions
+        self, tasks: Tasks, client: Client, base: str, codec: Codec, options: WorkerOptions
     ) -> None:
         self._tasks = tasks
         self._client = client
         self._base = base
         self._codec = codec
         self._backoff = options.backoff
+        self._deadlines = Deadlines()
 
     async def run(self, claim: Claim) -> Outcome | None:
         """Return how the run ended; None if its lease was lost, so that nobody wants to know.
 
         Raises asyncio.CancelledError when it is cancelled from outside, and nothing else.
         """
-        limit = asyncio.timeout(claim.timeout_ms / 1000)
+        limit = Deadline(claim.timeout_ms / 1000, self._deadlines)
         try:
-            async with limit:
+            with limit:
                 result = await self._call(claim)
             return self._done(claim, result)
         except LeaseLostError:
@@ -59,7 +60,7 @@ class Runner:
             # Nobody cancelled the run: the handler waited for something that was cancelled.
             return self._failed(claim, error, "retry")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises
-            if limit.expired():
+            if limit.expired:
                 error.add_note(f"The job ran longer than its {claim.timeout_ms / 1000:g} s.")
             return self._failed(claim, error, "retry")
 

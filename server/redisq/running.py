@@ -10,10 +10,9 @@ from .errors import LeaseLostError
 from .scripts import script
 
 if TYPE_CHECKING:
-    from redis.asyncio import Redis
-
     from .codec import Codec
     from .model import Claim
+    from .scripts import Client
 
 
 class RunningJob:
@@ -23,7 +22,7 @@ class RunningJob:
     writes to, and let that refuse a lower one than it has seen.
     """
 
-    def __init__(self, claim: Claim, client: Redis, base: str, codec: Codec) -> None:
+    def __init__(self, claim: Claim, client: Client, base: str, codec: Codec) -> None:
         self.claim = claim
         self.id = claim.id
         self.token = claim.token
@@ -32,7 +31,6 @@ class RunningJob:
         self._client = client
         self._base = base
         self._codec = codec
-        self._loop = asyncio.get_running_loop()
         self._calls = 0
 
     @property
@@ -60,7 +58,7 @@ class RunningJob:
 
     def from_thread(self) -> FromThread:
         """Return the same for a handler that runs in a thread."""
-        return FromThread(self, self._loop)
+        return FromThread(self, asyncio.get_running_loop())
 
     async def _note(self, what: str, given: Any) -> int:
         self._calls += 1

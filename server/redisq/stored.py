@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from .errors import QueueError
-from .model import Claim, Job, State, Turn
+from .model import Claim, Job, Outcome, Question, State, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,14 +64,25 @@ def turn_from(answer: Sequence[Any]) -> Turn:
     """
     if answer[0] == b"stale":
         raise QueueError("another worker goes by this worker's id")
-    now, verdicts, jobs, due, paused = answer
+    now, verdicts, jobs, due, paused, more, questions = answer
     return Turn(
         now_ms=now,
         verdicts=[verdict.decode() for verdict in verdicts],
         claims=[_claim(job) for job in jobs],
         due_ms=None if due < 0 else due,
         paused=bool(paused),
+        more=bool(more),
+        questions=[
+            Question(name.decode(), version, cron.decode(), zone.decode(), after)
+            for name, version, cron, zone, after in questions
+        ],
     )
+
+
+def outcome_arguments(outcomes: Sequence[Outcome]) -> tuple[bytes, bytes]:
+    """Return outcomes as turn.lua reads them: what each is, and their texts."""
+    lines = "\n".join(f"{o.id} {o.token} {o.kind} {o.delay_ms} {len(o.text)}" for o in outcomes)
+    return lines.encode(), b"".join(outcome.text for outcome in outcomes)
 
 
 def _claim(job: Sequence[Any]) -> Claim:

@@ -18,6 +18,7 @@ class Tasks:
 
     def __init__(self) -> None:
         self._handlers: dict[str, Callable[..., Any]] = {}
+        self._async: set[str] = set()
 
     def task(self, name: str) -> Callable[[Handler], Handler]:
         """Register a function under a name.
@@ -34,6 +35,8 @@ class Tasks:
 
         def register(handler: Handler) -> Handler:
             self._handlers[name] = handler
+            if inspect.iscoroutinefunction(handler):
+                self._async.add(name)
             return handler
 
         return register
@@ -46,4 +49,4 @@ class Tasks:
 
     def is_async(self, name: str) -> bool:
         """Whether the handler is a coroutine function, and so must not block."""
-        return inspect.iscoroutinefunction(self._handlers[name])
+        return name in self._async

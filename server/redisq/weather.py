@@ -5,19 +5,26 @@ from __future__ import annotations
 from redis.exceptions import (
     BusyLoadingError,
     ClusterDownError,
+    ClusterError,
     ConnectionError,  # noqa: A004 - redis-py names it so
     MasterDownError,
     ReadOnlyError,
+    RedisClusterException,
+    RedisError,
     TimeoutError,  # noqa: A004 - the same
     TryAgainError,
 )
 
+FAULTS = (RedisError, RedisClusterException, OSError)
+"""Whatever may come instead of an answer."""
 PASSING = (
     BusyLoadingError,
     ClusterDownError,
+    ClusterError,
     ConnectionError,
     MasterDownError,
     ReadOnlyError,
+    RedisClusterException,
     TimeoutError,
     TryAgainError,
     OSError,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import handlers
+from tests.corpus import small
 from tests.e2e.boot_bench import Session
 
 if TYPE_CHECKING:
@@ -205,6 +207,20 @@ def test_large_array_arrives_whole(quick_boot: BootBench, thread: str) -> None:
     [array] = quick_boot.start(thread, ("allocate", {"megabytes": 3})).results
 
     assert array == {"array": "Uint8Array", "values": [1] * 8, "byteLength": 3 << 20}
+
+
+def test_smaller_pictures_are_those_of_the_server(quick_boot: BootBench) -> None:
+    """Formats that are decoded alike become the same pixels; the PNG arrives as bytes."""
+    exact = [sample.data for sample in small().values() if sample.exact][::4]
+    asked = [("resize_image", {"image": {"bytes": list(data)}, "max_side": 20}) for data in exact]
+
+    results = quick_boot.start("inWorker", *asked).results
+
+    for data, result in zip(exact, results, strict=True):
+        here: dict[str, Any] = handlers.run("resize_image", {"image": data, "max_side": 20})
+        encoded, png = result.pop("image"), here.pop("image")
+        assert (encoded["array"], bytes(encoded["values"][:8])) == ("Uint8Array", png[:8])
+        assert result == here
 
 
 @pytest.mark.parametrize("thread", THREADS)

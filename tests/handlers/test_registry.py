@@ -9,7 +9,10 @@ from handlers.errors import UnknownTaskError
 from handlers.registry import start
 from tests.corpus import small
 
-NAMES = ("allocate", "echo", "fail", "grind", "histogram", "sleep", "spin", "square")
+NAMES = (
+    *("allocate", "echo", "fail", "grind", "histogram"),
+    *("resize_image", "sleep", "spin", "square"),
+)
 
 
 def test_the_tasks_of_the_page_are_registered() -> None:

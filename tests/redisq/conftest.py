@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -12,8 +13,17 @@ from redis.backoff import NoBackoff
 from server.redisq import Queue
 from tests.redisq.hand import Hand, assert_sound
 from tests.redisq.servers import PROGRAMS, Server, server
+from tests.redisq.work import PATIENCE_S
 
-BOTH = {"test_enqueue", "test_turn", "test_turn_claims", "test_heartbeat", "test_operate"}
+BOTH = {
+    "test_enqueue",
+    "test_turn",
+    "test_turn_claims",
+    "test_heartbeat",
+    "test_operate",
+    "test_purge",
+    "test_repeat",
+}
 """The files that are about scripts, and so run on both engines."""
 
 
@@ -42,7 +52,9 @@ def redis_server(engine: str) -> Iterator[Server]:
 
 def client_of(made: Server, **how: object) -> Redis:
     """Return a client that sends nothing twice by itself."""
-    return Redis(unix_socket_path=made.socket, retry=Retry(NoBackoff(), 0), **how)
+    # A slow machine may take its time; what must fail sooner says so.
+    patient: Any = {"socket_timeout": PATIENCE_S, **how}
+    return Redis(unix_socket_path=made.socket, retry=Retry(NoBackoff(), 0), **patient)
 
 
 @pytest.fixture

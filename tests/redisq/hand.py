@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 from server.redisq import Queue
 from server.redisq.audit import audit
 from server.redisq.model import STATES, Claim, Kind, Outcome, Turn
-from server.redisq.scripts import script
-from server.redisq.stored import turn_from
+from server.redisq.scripts import Client, script
+from server.redisq.stored import outcome_arguments, turn_from
 
 
 class Beat(NamedTuple):
@@ -39,19 +39,21 @@ class Hand:
         self,
         *outcomes: Outcome,
         want: int = 100,
-        seq: int | None = None,
+        seq: int | str | None = None,
         lease_ms: int = 30_000,
         tasks: str = "*",
         unknown_ms: int = 600_000,
     ) -> Any:
-        """Send a turn, the next one unless `seq` says otherwise, and return the bare answer."""
+        """Send a turn, the next one unless `seq` says otherwise, and return the bare answer.
+
+        A `seq` such as "3w" is that of a turn that waited behind a wake-up.
+        """
         if seq is None:
             self.seq += 1
             seq = self.seq
         known = tasks if tasks == "*" else f",{tasks},"
-        values: list[Any] = [self.name, seq, want, lease_ms, known, unknown_ms, len(outcomes)]
-        for outcome in outcomes:
-            values += (outcome.id, outcome.token, outcome.kind, outcome.delay_ms, outcome.text)
+        values: list[Any] = [self.name, seq, want, lease_ms, known, unknown_ms]
+        values += outcome_arguments(outcomes)
         return await script("turn").run(self.client, self.base, values)
 
     async def turn(self, *outcomes: Outcome, **how: Any) -> Turn:
@@ -67,11 +69,12 @@ class Hand:
         self,
         *held: Claim,
         seq: int | None = None,
+        waited: int = 0,
         lease_ms: int = 30_000,
         tasks: Sequence[str] = (),
     ) -> Beat:
         """Say what is held."""
-        values: list[Any] = [self.name, self.seq if seq is None else seq, lease_ms, "{}"]
+        values: list[Any] = [self.name, self.seq if seq is None else seq, waited, lease_ms, "{}"]
         values += (len(tasks), *tasks)
         for claim in held:
             values += (claim.id, claim.token)
@@ -100,13 +103,18 @@ async def elapse(queue: Queue, ms: int) -> None:
                     pipe.hset(key, field, f"{float(at) - ms:.17g}")
     for task, at in (await client.hgetall(f"{base}:known")).items():
         pipe.hset(f"{base}:known", task, f"{float(at) - ms:.17g}")
-    empty_at = await client.hget(f"{base}:meta", "tat")
-    if empty_at:
-        pipe.hset(f"{base}:meta", "tat", f"{float(empty_at) - ms:.17g}")
+    fields = [(f"{base}:meta", "tat"), (f"{base}:meta", "repeats_ms")]
+    for name, score in await client.zrange(f"{base}:repeats", 0, -1, withscores=True):
+        pipe.zadd(f"{base}:repeats", {name: score - ms})
+        key = f"{base}:repeat:{name.decode()}"
+        fields += [(key, "asked_ms"), (key, "last_ms")]
+    for key, field in fields:
+        if at := await client.hget(key, field):
+            pipe.hset(key, field, f"{float(at) - ms:.17g}")
     await pipe.execute()
 
 
-async def dump(client: Redis) -> dict[bytes, bytes]:
+async def dump(client: Client) -> dict[bytes, bytes]:
     """Return everything that the server has, to be compared."""
     return {key: await client.dump(key) for key in await client.keys()}
 

@@ -13,6 +13,8 @@ BOOST_S = 60
 LEASE_S = 25
 LOST_PAUSE_S = 15
 MOST_LOST = 3
+SERIES = "tidy"
+SERIES_KEY = f"repeat:{SERIES}"
 
 
 @dataclass(slots=True)
@@ -39,6 +41,17 @@ class JobModel:
         return self.due - self.priority * BOOST_S
 
 
+@dataclass(slots=True)
+class SeriesModel:
+    """Jobs that come again and again, by an interval."""
+
+    every: int
+    max_attempts: int
+    due: int
+    occurred: int = 0
+    skipped: int = 0
+
+
 class QueueModel:
     """All jobs, and what is counted."""
 
@@ -49,6 +62,7 @@ class QueueModel:
         self.token = 0
         self.paused = False
         self.concurrency: int | None = None
+        self.series: SeriesModel | None = None
         self.done = 0
         self.lost = 0
 
@@ -169,6 +183,56 @@ class QueueModel:
         else:
             return self._again(job)
         return "ok"
+
+    def purge(self, state: str, reason: str | None) -> int:
+        """Forget what is there for that reason, and return how many that were."""
+        found = [job for job in self.at(state) if reason in {None, job.reason}]
+        for job in found:
+            self.end(job, "gone")
+            del self.jobs[job.id]
+        return len(found)
+
+    def define(self, every: int, max_attempts: int) -> None:
+        """Let there be a series, or change it: then what waits of it is due anew."""
+        before = self.series
+        if before and (before.every, before.max_attempts) == (every, max_attempts):
+            return
+        due = self.now if self._drop_waiting() else self.now + every
+        self.series = SeriesModel(every, max_attempts, due)
+        if before:
+            self.series.occurred, self.series.skipped = before.occurred, before.skipped
+
+    def undefine(self) -> bool:
+        """End the series; tell whether there was one."""
+        if self.series is None:
+            return False
+        self._drop_waiting()
+        self.series = None
+        return True
+
+    def series_is_due(self) -> bool:
+        """Whether the next turn lets it occur, or skips that."""
+        return self.series is not None and self.series.due <= self.now
+
+    def occur(self, id_: str) -> None:
+        """It is due: there is a job of that id, unless one of the series waits or runs."""
+        series = self.series
+        assert series
+        if SERIES_KEY in self.uniques or id_ in self.jobs:
+            series.skipped += 1
+        else:
+            series.occurred += 1
+            self.jobs[id_] = JobModel(id_, 0, series.max_attempts, SERIES_KEY, "ready", series.due)
+            self.uniques[SERIES_KEY] = id_
+        series.due += series.every * ((self.now - series.due) // series.every + 1)
+
+    def _drop_waiting(self) -> bool:
+        job = self.jobs.get(self.uniques.get(SERIES_KEY, ""))
+        if job is None or job.state not in {"ready", "scheduled"}:
+            return False
+        self.end(job, "gone")
+        del self.jobs[job.id]
+        return True
 
     def _again(self, job: JobModel) -> str:
         if job.state != "scheduled":

@@ -7,18 +7,19 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from redis import Redis
-from redis.backoff import ConstantBackoff
+from redis.backoff import NoBackoff
 from redis.exceptions import BusyLoadingError
 from redis.exceptions import ConnectionError as ServerAwayError
 from redis.retry import Retry
 
 from server.embedded_valkey import valkey_program
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 PROGRAMS = {
     "valkey": str(valkey_program()),
     "redis": shutil.which(os.environ.get("REDIS_SERVER", "redis-server")),
@@ -46,13 +47,27 @@ class Server:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        patience = Retry(
-            ConstantBackoff(0.01),
-            round(PATIENCE_S / 0.01),
-            supported_errors=(ServerAwayError, BusyLoadingError),
-        )
-        with Redis(unix_socket_path=self.socket, retry=patience) as client:
-            client.ping()
+        deadline = time.monotonic() + PATIENCE_S
+        while not self._answers():
+            assert self.process.poll() is None, (self.folder / "log").read_text("utf-8")
+            assert time.monotonic() < deadline, "it does not answer"
+            time.sleep(0.01)  # nobody tells
+
+    def _answers(self) -> bool:
+        """Whether it does; no if it still reads its file."""
+        # redis-py's own retries differ between the releases that are supported.
+        once = Retry(NoBackoff(), 0)
+        try:
+            with Redis(unix_socket_path=self.socket, retry=once) as client:
+                return bool(client.ping())
+        except (ServerAwayError, BusyLoadingError):
+            return False
+
+    def stop(self) -> None:
+        """End it in order, with everything written."""
+        assert self.process
+        self.process.terminate()
+        self.process.wait(PATIENCE_S)
 
     def kill(self) -> None:
         """End it without letting it say or write anything."""

@@ -250,12 +250,23 @@ async def test_when_memory_is_full_nothing_is_taken_and_everything_else_goes_on(
     before = await dump(tiny)
     with pytest.raises(OutOfMemoryError):
         await queue.enqueue("a", id="new")
+    with pytest.raises(OutOfMemoryError):
+        await queue.enqueue("a", id="new", replicas=1)
+    with pytest.raises(OutOfMemoryError):
+        await queue.repeat("often", "a", every=1)
     assert await dump(tiny) == before
+    await queue.pause()
+    assert (await queue.depth()).paused
+    await queue.configure({"concurrency": 2})
+    assert (await worker.turn(want=1)).claims == []
+    await queue.resume()
     assert await worker.beat(first) == ([], [])
     assert await worker.note(first, "once", "effect") == 1
     turn = await worker.turn(ended(first, text=b'"fine"'), want=1)
     assert turn.verdicts == ["ok"]
     assert [claim.id for claim in turn.claims] == ["j1"]
     assert await queue.operate("cancel", ["j2"]) == {"j2": "ok"}
+    assert (await queue.purge("dead")).gone == 1
+    assert not await queue.remove_repeat("often")
     await tiny.config_set("maxmemory", 0)
     assert await queue.enqueue("a", id="new") == "new"

@@ -5,18 +5,20 @@ send their turn again, or vanish. After every step all that the server has is co
 model. REDISQ_MODEL_EXAMPLES=2000 plays more histories than the usual few.
 
 Time is stepped by moving what lies in the queue into the past. Steps are 10 s, and everything falls
-due at some time that ends in 5, so what a history itself takes decides nothing.
+due at some time that ends in 5, or when a step is over, so what a history itself takes decides
+nothing; one that takes nearly 5 s is given up.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, reject, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -32,14 +34,16 @@ from server.redisq.model import Claim, Kind, Outcome
 from server.redisq.queue import Operation
 from tests.redisq.conftest import client_of
 from tests.redisq.hand import Hand, assert_sound, dump, elapse, ended
-from tests.redisq.model import LEASE_S, LOST_PAUSE_S, JobModel, QueueModel
+from tests.redisq.model import LEASE_S, LOST_PAUSE_S, SERIES, SERIES_KEY, JobModel, QueueModel
 from tests.redisq.servers import Server
 
 T = TypeVar("T")
+LATE_S = 4.0
 LONG = "REDISQ_MODEL_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("REDISQ_MODEL_EXAMPLES", "30"))
 KINDS: tuple[Kind, ...] = ("done", "retry", "dead", "release", "snooze", "cancelled")
 OPERATIONS: tuple[Operation, ...] = ("retry", "promote", "cancel", "delete")
+Purgeable = Literal["ready", "scheduled", "done", "dead"]
 IDS = st.sampled_from([f"j{n}" for n in range(4)])
 WORKERS = st.integers(0, 1)
 NEW = st.fixed_dictionaries(
@@ -79,15 +83,19 @@ class Histories(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
+        self.began = time.monotonic()
         self.queue = Queue(client_of(self.server), "model")
-        self.run(self.queue.client.flushall())
+        self.loop.run_until_complete(self.queue.client.flushall())
         self.model = QueueModel()
         self.names = 0
         self.workers = [self.hire() for _ in range(2)]
 
     def run(self, doing: Coroutine[Any, Any, T]) -> T:
         """Do that on the machine's own loop."""
-        return self.loop.run_until_complete(doing)
+        done = self.loop.run_until_complete(doing)
+        if time.monotonic() - self.began > LATE_S:
+            reject()
+        return done
 
     def hire(self) -> WorkerModel:
         """Return a worker of a new name."""
@@ -96,8 +104,13 @@ class Histories(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Close what this history opened."""
-        self.run(self.queue.client.aclose())
+        self.loop.run_until_complete(self.close())
         self.loop.close()
+
+    async def close(self) -> None:
+        """End the connection, which the loop does in its next pass."""
+        await self.queue.client.aclose()
+        await asyncio.sleep(0)
 
     @initialize(jobs=st.lists(NEW, min_size=4, max_size=6))
     def begin(self, jobs: list[New]) -> None:
@@ -146,11 +159,14 @@ class Histories(RuleBasedStateMachine):
         """Send a turn, unless an answer is still awaited, and check what comes back."""
         if worker.unheard is not None:
             return
+        occurrence = self.run(self.occurrence()) if self.model.series_is_due() else None
         answer = self.run(worker.hand.turn(*outcomes, want=want, lease_ms=LEASE_S * 1000))
         worker.verdicts = [self.model.settle(outcome) for outcome in outcomes]
         assert answer.verdicts == worker.verdicts
         for job in self.model.bring_back():
             self.run(self.stretch(job))
+        if occurrence:
+            self.model.occur(occurrence)
         soonest = sorted(job.score() for job in self.model.at("ready"))
         room = self.model.room(want)
         assert [self.model.jobs[claim.id].score() for claim in answer.claims] == soonest[:room]
@@ -185,6 +201,11 @@ class Histories(RuleBasedStateMachine):
         self.take_turn(self.workers[other], [], 0, heard=True)
         self.elapse(2)
         self.take_turn(self.workers[other], [], 3, heard=True)
+
+    async def occurrence(self) -> str:
+        """Return the id of the job that comes when the series is due."""
+        [series] = await self.queue.repeats()
+        return f"{SERIES}:{series.next_ms}"
 
     async def stretch(self, job: JobModel) -> None:
         """Make the second or two after a loss as long as the other spans are."""
@@ -279,11 +300,34 @@ class Histories(RuleBasedStateMachine):
         self.model.now += tens * 10
         self.run(elapse(self.queue, tens * 10_000))
 
-    @rule(what=st.sampled_from(OPERATIONS), id_=IDS)
+    @rule(what=st.sampled_from(OPERATIONS), id_=IDS | st.just("occurrence"))
     def operate(self, what: Operation, id_: str) -> None:
         """An operator does something to a job."""
+        if id_ == "occurrence":
+            id_ = self.model.uniques.get(SERIES_KEY, id_)
         answer = self.run(self.queue.operate(what, [id_]))
         assert answer == {id_: self.model.operate(what, id_)}
+
+    @rule(
+        state=st.sampled_from(["done", "dead", "ready", "scheduled"]),
+        reason=st.sampled_from([None, None, "exhausted", "cancelled"]),
+    )
+    def purge(self, state: Purgeable, reason: str | None) -> None:
+        """An operator forgets what is in one place, or part of it."""
+        purged = self.run(self.queue.purge(state, reason=reason))
+        assert (purged.gone, purged.cursor) == (self.model.purge(state, reason), None)
+
+    @rule(every=st.sampled_from([20, 30]), most=st.integers(1, 2))
+    def define(self, every: int, most: int) -> None:
+        """A program says that there is a series."""
+        self.run(self.queue.repeat(SERIES, "a", every=every, max_attempts=most))
+        self.model.define(every, most)
+
+    @precondition(lambda self: self.model.series)
+    @rule()
+    def undefine(self) -> None:
+        """There is none any longer."""
+        assert self.run(self.queue.remove_repeat(SERIES)) == self.model.undefine()
 
     @rule(what=st.sampled_from(["resume", "lift", "flush", "limit", "pause"]))
     def administer(self, what: str) -> None:
@@ -320,6 +364,9 @@ class Histories(RuleBasedStateMachine):
             ]
             for job in self.model.jobs.values()
         }
+        series = [(one.occurred, one.skipped) for one in await self.queue.repeats()]
+        expected = self.model.series
+        assert series == ([(expected.occurred, expected.skipped)] if expected else [])
         counted = await self.queue.client.hmget(
             f"{self.queue.base}:meta", "total_done", "total_lost"
         )

@@ -7,10 +7,12 @@ import threading
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 from server.redisq import (
     Backoff,
     FromThread,
+    InvalidJobError,
     LeaseLostError,
     NewJob,
     PermanentError,
@@ -370,3 +372,60 @@ async def test_a_worker_may_get_a_job_again_whose_first_run_it_has_lost(
         job = await seen(queue, id_, "done")
     assert (job.result, job.lost) == ("second", 1)
     assert runs[0].token < runs[1].token == job.token
+
+
+class Plain:
+    """Text that begins with a sign, and nothing else: not what JSON would write."""
+
+    def encode(self, value: Any) -> bytes:
+        """Refuse what is no text."""
+        if not isinstance(value, str):
+            raise TypeError("text only")
+        return b"\x00" + value.encode("utf-16")
+
+    def decode(self, written: bytes) -> Any:
+        """Return the text."""
+        return written[1:].decode("utf-16")
+
+
+async def test_another_codec_writes_payloads_and_results(
+    client: Redis, redis_server: Server, tasks: Tasks
+) -> None:
+    """Whatever bytes it makes; what it refuses is refused at once."""
+    queue = Queue(client, "mail", codec=Plain())
+
+    @tasks.task("greet")
+    async def greet(job: RunningJob) -> str:
+        return f"Hello, {job.payload}"
+
+    with pytest.raises(InvalidJobError, match="text only"):
+        await queue.enqueue("greet", 7)
+    id_ = await queue.enqueue("greet", "you\n1 2 done 0 5")
+    async with at_work(make_worker(redis_server, queue, tasks, codec=Plain())):
+        job = await seen(queue, id_, "done")
+    assert (job.payload, job.result) == ("you\n1 2 done 0 5", "Hello, you\n1 2 done 0 5")
+
+
+async def test_a_handler_may_ask_for_a_longer_lease(
+    queue: Queue, redis_server: Server, tasks: Tasks
+) -> None:
+    """From a thread too, and only as long as the job is its own."""
+    asked, go_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    @tasks.task("long")
+    def long(job: FromThread) -> None:
+        job.extend(3600)
+        loop.call_soon_threadsafe(asked.set)
+        go_on.wait()
+
+    id_ = await queue.enqueue("long")
+    async with at_work(make_worker(redis_server, queue, tasks)):
+        await asked.wait()
+        job = await queue.get(id_)
+        assert job
+        assert job.lease_ms
+        assert job.claimed_ms
+        assert job.lease_ms >= job.claimed_ms + 3_600_000
+        go_on.set()
+        await seen(queue, id_, "done")

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as ServerAwayError
 from redis.exceptions import ResponseError
 
@@ -30,6 +32,11 @@ def tasks() -> Tasks:
         pass
 
     return made
+
+
+def turns_of(worker: Worker) -> int:
+    """How many turns the worker has sent."""
+    return worker.turns.taken + worker.turns.waited
 
 
 async def idle(queue: Queue) -> None:
@@ -134,7 +141,7 @@ async def test_a_wake_up_is_enough(queue: Queue, redis_server: Server, tasks: Ta
     """No poll is waited for: this one would come in an hour."""
     waiting = Redis(unix_socket_path=redis_server.socket, socket_timeout=None)
     worker = make_worker(redis_server, queue, tasks, poll_s=3600)
-    worker._waiting = waiting  # noqa: SLF001 - with a time-out longer than the poll
+    worker.turns._line._client = waiting  # noqa: SLF001 - with a time-out longer than the poll
     async with at_work(worker):
         for count in range(1, 4):
             await idle(queue)
@@ -180,13 +187,13 @@ async def test_an_idle_worker_says_little(queue: Queue, redis_server: Server, ta
     async with at_work(worker):
         await idle(queue)
         await queue.client.config_resetstat()
-        began, first = time.monotonic(), worker._seq  # noqa: SLF001
+        began, first = time.monotonic(), turns_of(worker)
 
         async def ten_turns() -> bool:
-            return worker._seq >= first + 10  # noqa: SLF001
+            return turns_of(worker) >= first + 10
 
         await until(ten_turns)
-        called, turns = await counts(queue), worker._seq - first  # noqa: SLF001
+        called, turns = await counts(queue), turns_of(worker) - first
         polls = (time.monotonic() - began) / 0.1
     assert turns <= polls + 2
     assert called["evalsha"] <= turns + 2
@@ -219,14 +226,14 @@ async def test_workers_that_may_not_claim_do_not_stir_each_other(
             await queue.pause()
         waiting = "unknown" if limit == "unknown" else "nothing"
         await queue.enqueue_many([NewJob(task=waiting) for _ in range(5)])
-        began, first = time.monotonic(), one._seq + two._seq  # noqa: SLF001
+        began, first = time.monotonic(), turns_of(one) + turns_of(two)
 
         async def twelve_turns() -> bool:
-            return one._seq + two._seq >= first + 12  # noqa: SLF001
+            return turns_of(one) + turns_of(two) >= first + 12
 
         await until(twelve_turns)
         polls = (time.monotonic() - began) / 0.1
-        assert one._seq + two._seq - first <= 2 * polls + 10  # noqa: SLF001
+        assert turns_of(one) + turns_of(two) - first <= 2 * polls + 10
 
 
 async def finished(worker: Worker, jobs: int) -> bool:
@@ -263,9 +270,11 @@ async def restart(made: Server, worker: Worker) -> None:
 
     async def noticed() -> bool:
         # A turn is being tried.
-        return worker._answered < worker._seq  # noqa: SLF001
+        return worker.turns.taken_answered < worker.turns.taken
 
-    worker._stir.set()  # noqa: SLF001 - as when a job ends
+    # As when something falls due.
+    worker._due = 0  # noqa: SLF001
+    worker.hands.stir.set()
     await until(noticed)
     made.start()
 
@@ -300,6 +309,29 @@ async def test_a_server_that_restarts_is_waited_for(engine: str, tasks: Tasks) -
             await assert_sound(queue)
 
 
+async def test_a_server_that_only_reads_is_waited_for(
+    engine: str, tasks: Tasks, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As one is that was the leader and comes back as a replica, until it is the leader again."""
+    with server(engine) as made:
+        async with client_of(made) as client:
+            queue = Queue(client, "mail")
+            worker = make_worker(made, queue, tasks, poll_s=0.1)
+            async with at_work(worker):
+                await seen(queue, await queue.enqueue("nothing"), "done")
+                await client.replicaof("127.0.0.1", "1")
+
+                async def refused() -> bool:
+                    return any(
+                        getattr(record, "action", "") == "queue-away" for record in caplog.records
+                    )
+
+                await until(refused)
+                await client.replicaof("NO", "ONE")
+                await seen(queue, await queue.enqueue("nothing"), "done")
+            await assert_sound(queue)
+
+
 async def test_a_server_that_is_away_at_first_is_waited_for(engine: str, tasks: Tasks) -> None:
     """The worker may be started before it."""
     with server(engine, start=False) as made:
@@ -309,7 +341,7 @@ async def test_a_server_that_is_away_at_first_is_waited_for(engine: str, tasks: 
             async with at_work(worker):
 
                 async def tried() -> bool:
-                    return worker._seq == 1  # noqa: SLF001
+                    return worker.turns.taken == 1
 
                 await until(tried)
                 made.start()
@@ -338,11 +370,11 @@ async def test_a_worker_ends_though_the_server_is_away(
         async with client_of(made) as client:
             grace = 0.05 if stop is stop_once else 3600
             worker = make_worker(made, Queue(client, "mail"), tasks, grace_s=grace)
-            worker._client.set_retry(client.get_retry())  # noqa: SLF001 - it waits by itself
+            worker._client.set_retry(Retry(NoBackoff(), 0))  # noqa: SLF001 - it waits by itself
             running = asyncio.create_task(worker.run())
 
             async def tried() -> bool:
-                return worker._seq == 1  # noqa: SLF001
+                return worker.turns.taken == 1
 
             await until(tried)
             await stop(worker)

@@ -95,7 +95,7 @@ def clean_environment() -> dict[str, str]:
     return {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("WORKERS_") and name != "DATABASE_URL"
+        if not name.startswith("WORKERS_") and name not in {"DATABASE_URL", "REDIS_URL"}
     }
 
 

@@ -14,8 +14,18 @@ from tests.server.conftest import NOWHERE, listening
 
 ADMIN = {"Authorization": "Bearer s3cret"}
 JSON = {"Content-Type": "application/json"}
-ADMINS = ("/api/deliveries", "/api/channels", "/api/lab", "/api/queue/events")
-KINDS = {"/api/metrics": "text/plain", "/api/queue/events": "text/event-stream"}
+ADMINS = (
+    *("/api/deliveries", "/api/channels", "/api/lab", "/api/queue/events"),
+    *("/api/queue/pictures", "/api/queue/jobs", "/api/queue/files"),
+    *(f"/api/queues/{{name}}/{part}" for part in ("jobs", "stuck", "limits")),
+    *(f"/api/queues/{{name}}/{part}" for part in ("pause", "resume", "bring-back")),
+)
+KINDS = {
+    "/api/metrics": "text/plain",
+    "/api/queue/events": "text/event-stream",
+    "/api/queues/events": "text/event-stream",
+    "/api/queue/files/{name}": "application/octet-stream",
+}
 GOOD = {"payload": {"text": "x"}}
 
 
@@ -175,6 +185,22 @@ async def test_no_answer_that_is_not_described(fresh_client, document, impatient
         ("POST", "/api/lab/deliveries", {"json": {}, "headers": ADMIN}),
         ("POST", "/api/lab/deliveries", {"content": b"\xff", "headers": ADMIN | JSON}),
         ("POST", "/api/lab/deliveries", {"content": b"x" * 70_000, "headers": ADMIN}),
+        ("POST", "/api/queue/pictures", {"content": b"x", "headers": ADMIN}),
+        ("POST", "/api/queue/pictures?max_side=0", {"content": b"x", "headers": ADMIN}),
+        ("POST", "/api/queue/pictures", {}),
+        ("GET", "/api/queue/jobs/42", {"headers": ADMIN}),
+        ("GET", "/api/queue/jobs/42", {}),
+        ("GET", f"/api/queue/files/{'0' * 64}.png", {"headers": ADMIN}),
+        ("GET", "/api/queue/files/x", {"headers": ADMIN}),
+        ("GET", "/api/queues", {}),
+        ("GET", "/api/queues/default", {}),
+        ("GET", "/api/queues/a b", {}),
+        ("GET", "/api/queues/default/jobs?state=dead", {"headers": ADMIN}),
+        ("GET", "/api/queues/default/jobs", {"headers": ADMIN}),
+        ("GET", "/api/queues/default/jobs/x", {}),
+        ("POST", "/api/queues/default/jobs?operation=retry", {"json": {}, "headers": ADMIN}),
+        ("POST", "/api/queues/default/pause", {"headers": ADMIN}),
+        ("PUT", "/api/queues/default/limits", {"json": {"rate": 1}, "headers": ADMIN}),
         ("POST", "/api/queue/drain?max_seconds=20", {"headers": ADMIN}),
         ("POST", "/api/queue/drain?max_seconds=1", {"headers": ADMIN}),
         ("POST", "/api/queue/drain", {}),

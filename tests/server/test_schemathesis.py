@@ -9,6 +9,7 @@ import pytest
 
 from server.app import create_app
 from server.outbox import NewDelivery, Settlement, Status, claim, enqueue, settle
+from tests.redisq.servers import server
 from tests.server.conftest import listening
 
 FULL = os.environ.get("WORKERS_TEST_FULL") == "1"
@@ -18,6 +19,26 @@ ALWAYS = """
 # A stream that has no end.
 include-name = "GET /api/queue/events"
 enabled = false
+
+[[operations]]
+# The same.
+include-name = "GET /api/queues/events"
+enabled = false
+
+[[operations]]
+# Which operation a state allows cannot be said in a schema.
+include-name = "POST /api/queues/{name}/jobs"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 401, 403, 404, 422]
+
+[[operations]]
+# That a score is finite cannot be said in one either.
+include-name = "GET /api/queues/{name}/jobs"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 401, 403, 404, 422]
+
+[[operations]]
+# Which bytes are a picture cannot be said in a schema.
+include-name = "POST /api/queue/pictures"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 401, 403, 413, 422]
 
 [[operations]]
 # That a cursor belongs to the list of one status cannot be said in a schema.
@@ -47,9 +68,17 @@ async def deliveries(connection):
 
 
 @pytest.fixture
-async def url(settings, database):
+def valkey():
+    """A server for the queue of jobs."""
+    with server("valkey") as made:
+        yield made
+
+
+@pytest.fixture
+async def url(settings, database, valkey, tmp_path):
     """Where an application listens that starts no workers, and whose drains are quick."""
     quick = {"lab": "on", "lab_workers": 0, "page_send_s": 0.0, "batch": 1000, "concurrency": 100}
+    quick |= {"redis_url": f"unix://{valkey.socket}", "data_dir": tmp_path}
     async with listening(create_app(settings.model_copy(update=quick), database)) as client:
         yield client.base_url
 

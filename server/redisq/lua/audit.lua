@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- Looks at jobs and their places.
--- KEYS[1]  the queue's base
+-- KEYS[1]  the queue's base; [2] its meta hash
 -- ARGV     ids
 -- Returns  {id, what is wrong} for each that is not sound: no-job (it has a place and no hash),
 --          no-place, two-places, wrong-place (not that of its state), unheld (active, but not held by

@@ -1,6 +1,6 @@
 #!lua
 -- Takes jobs, all of them or none.
--- KEYS[1]  the queue's base
+-- KEYS[1]  the queue's base; [2] its meta hash
 -- ARGV[1]  most jobs that may wait (ready and scheduled together)
 -- ARGV[2]  how many jobs follow; ten values each:
 --          id, task, payload, delay ms, due ms ('' to use the delay), priority, max attempts,
@@ -48,14 +48,11 @@ for nth, at in ipairs(order) do
   local due = tonumber(ARGV[at + 5]) or (micros + nth) / 1000 + delay
   local priority, unique = tonumber(ARGV[at + 6]), ARGV[at + 10]
   local state = (due <= now or ARGV[at + 5] == '' and delay == 0) and 'ready' or 'scheduled'
-  redis.call('HSET', job_key(id), 'task', ARGV[at + 2], 'payload', ARGV[at + 3], 'state', state,
-    'priority', priority, 'max_attempts', ARGV[at + 7], 'timeout_ms', ARGV[at + 8],
-    'keep_ms', ARGV[at + 9], 'unique', unique, 'attempts', 0, 'lost', 0, 'token', 0,
-    'queued_ms', now, 'due_ms', due, 'size', #ARGV[at + 3])
+  write_new(id, state, due, ARGV[at + 2], ARGV[at + 3], priority, ARGV[at + 7], ARGV[at + 8],
+    ARGV[at + 9], unique)
   local set = waits[state]
   set[#set + 1] = state == 'ready' and ready_score(due, priority, boost) or due
   set[#set + 1] = id
-  if unique ~= '' then redis.call('SET', base .. ':unique:' .. unique, id) end
 end
 if #waits.ready > 0 then
   redis.call('ZADD', place('ready'), unpack(waits.ready))

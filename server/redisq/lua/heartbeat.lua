@@ -1,22 +1,24 @@
 #!lua flags=allow-oom
 -- A worker says that it lives and what it holds.
--- KEYS[1]  the queue's base
--- ARGV[1]  the worker's id; [2] the number of its last answered turn; [3] lease ms
--- ARGV[4]  how it describes itself (opaque text)
--- ARGV[5]  how many tasks it knows, and their names; then id and token of each job that it holds
+-- KEYS[1]  the queue's base; [2] its meta hash
+-- ARGV[1]  the worker's id; [2] the number of its last answered turn, and [3] of its last answered
+--          turn that waited; [4] lease ms
+-- ARGV[5]  how it describes itself (opaque text)
+-- ARGV[6]  how many tasks it knows, and their names; then id and token of each job that it holds
 -- Returns  {now, {token that it has lost, …}, {token of what somebody asked to cancel, …}}
 -- Extends the lease of what is still its own. A job that is held in its name and that it does not
 -- name is one that it never heard of: that waits again at once.
 -- Invariant: a job is in exactly one place.
 -- include shared/queue.lua
 -- include shared/ending.lua
-local worker, seq, lease, about = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local worker, seq, waited = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local lease, about = tonumber(ARGV[4]), ARGV[5]
 local worker_key, held = base .. ':worker:' .. worker, base .. ':held:' .. worker
 local FORGOTTEN_MS = 900000
 
 local lost, cancelled, named = {}, {}, {}
-local tasks = tonumber(ARGV[5])
-for at = 6 + tasks, #ARGV, 2 do
+local tasks = tonumber(ARGV[6])
+for at = 7 + tasks, #ARGV, 2 do
   local id, token = ARGV[at], tonumber(ARGV[at + 1])
   named[id] = true
   local job = redis.call('HMGET', job_key(id), 'token', 'state', 'cancel')
@@ -30,7 +32,8 @@ for at = 6 + tasks, #ARGV, 2 do
 end
 
 -- A turn that is on its way may have claimed more than the worker knows.
-if tonumber(redis.call('HGET', worker_key, 'seq')) == seq then
+local turns = redis.call('HMGET', worker_key, 'seq', 'seqw')
+if tonumber(turns[1]) == seq and (tonumber(turns[2]) or 0) == waited then
   for _, id in ipairs(redis.call('SMEMBERS', held)) do
     if not named[id] then
       local job = redis.call('HMGET', job_key(id), 'state', 'worker', 'priority', 'due_ms',
@@ -51,7 +54,7 @@ if tonumber(redis.call('HGET', worker_key, 'seq')) == seq then
 end
 
 write_down()
-for at = 6, 5 + tasks do redis.call('HSET', base .. ':known', ARGV[at], now) end
+for at = 7, 6 + tasks do redis.call('HSET', base .. ':known', ARGV[at], now) end
 redis.call('HSET', worker_key, 'about', about, 'beat_ms', now)
 redis.call('PEXPIRE', worker_key, math.max(lease * 4, 60000))
 redis.call('ZADD', base .. ':workers', now, worker)

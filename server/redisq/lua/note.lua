@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- What a running job notes about itself, under its claim's token.
--- KEYS[1]  the queue's base
+-- KEYS[1]  the queue's base; [2] its meta hash
 -- ARGV[1]  id; [2] token
 -- ARGV[3]  progress (ARGV[4] is a number from 0 to 1), once (ARGV[4] names an effect), extend
 --          (ARGV[4] is ms from now)

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- What an operator does to jobs, one by one.
--- KEYS[1]  the queue's base
+-- KEYS[1]  the queue's base; [2] its meta hash
 -- ARGV[1]  retry (done or dead jobs wait again, with all their attempts), promote (scheduled jobs are
 --          due now), cancel (waiting jobs become dead; a running one is told by the next heartbeat),
 --          delete (of any that does not run)
@@ -56,11 +56,9 @@ local function operate(id)
   return 'ok'
 end
 
-local call = base .. ':call:' .. ARGV[2]
-local before = redis.call('GET', call)
-if before then return cmsgpack.unpack(before) end
-local answers = {}
-for at = 3, #ARGV do answers[at - 2] = operate(ARGV[at]) end
-write_down()
-redis.call('SET', call, cmsgpack.pack(answers), 'PX', 120000)
-return answers
+return answer_once(ARGV[2], function()
+  local answers = {}
+  for at = 3, #ARGV do answers[at - 2] = operate(ARGV[at]) end
+  write_down()
+  return answers
+end)

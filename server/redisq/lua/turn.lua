@@ -1,17 +1,21 @@
 #!lua flags=allow-oom
 -- One turn of a worker: settle what is finished, bring back what is due or was lost, claim what fits.
--- KEYS[1]  the queue's base
--- ARGV[1]  the worker's id; [2] its turn's number; [3] how many jobs it wants; [4] lease ms
+-- KEYS[1]  the queue's base; [2] its meta hash
+-- ARGV[1]  the worker's id; [3] how many jobs it wants; [4] lease ms
+-- ARGV[2]  its turn's number. A `w` follows if the turn was sent behind the wait for a wake-up: such
+--          turns are numbered apart, since others may be sent while one of them waits
 -- ARGV[5]  names of its tasks, each between two commas (',a,b,'), or '*' for all
 -- ARGV[6]  ms for which a job of an unknown name waits for a worker that knows it
--- ARGV[7]  how many outcomes follow; five values each:
---          id, token, kind, delay ms, text
+-- ARGV[7]  outcomes, a line each: id, token, kind, delay ms, and how many bytes of ARGV[8] are its text
+-- ARGV[8]  the texts, one right after another
 --          kind done (text is the result), retry (after delay; text is the error), dead (text is the
 --          error), release (given back, no attempt is counted), snooze (again after delay), cancelled
 --          (somebody asked for that). What is to be cancelled does not wait again.
--- Returns  {now, {verdict, …}, {job, …}, ms until something falls due or -1, whether paused}
+-- Returns  {now, {verdict, …}, {job, …}, ms until something falls due or -1, whether paused, whether
+--          more is ready than was wanted, {question, …}}
 --          a verdict is ok or late; a job is {id, token, task, payload, attempts, lost, timeout ms,
---          queued ms, due ms, max attempts}
+--          queued ms, due ms, max attempts}; a question is {name, version, cron, zone, after ms}: when
+--          is the next time of that series? (see shared/repeats.lua)
 --          {'stale'} if the worker has already sent a later turn
 -- Sent twice with one number, the second changes nothing and gets the same answer.
 -- Runs when memory is full: it is how memory is freed.
@@ -19,8 +23,11 @@
 -- claim; a token is never given twice.
 -- include shared/queue.lua
 -- include shared/ending.lua
-local worker, seq, want, lease = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local known, unknown_ms, settled = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+-- include shared/repeats.lua
+local worker, want, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
+local number, lane = string.match(ARGV[2], '^(%d+)(w?)$')
+local seq = tonumber(number)
+local known, unknown_ms, outcomes, texts = ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
 local worker_key, held = base .. ':worker:' .. worker, base .. ':held:' .. worker
 local BOUND = 100
 local TAKEN = { 'token', 'task', 'payload', 'attempts', 'lost', 'timeout_ms', 'queued_ms',
@@ -33,10 +40,10 @@ end
 
 local function until_then(at) return at == math.huge and -1 or math.max(0, at - now) end
 
-local last = tonumber(redis.call('HGET', worker_key, 'seq'))
+local last = tonumber(redis.call('HGET', worker_key, 'seq' .. lane))
 if last and seq < last then return { 'stale' } end
 if last and seq == last then
-  local reply = cmsgpack.unpack(redis.call('HGET', worker_key, 'reply'))
+  local reply = cmsgpack.unpack(redis.call('HGET', worker_key, 'reply' .. lane))
   local jobs = {}
   for _, claim in ipairs(reply.claims) do
     local job = redis.call('HMGET', job_key(claim[1]), unpack(TAKEN))
@@ -45,16 +52,19 @@ if last and seq == last then
       jobs[#jobs + 1] = { claim[1], unpack(job) }
     end
   end
-  local due = until_then(math.min(first('active'), first('scheduled')))
-  return { now, reply.verdicts, jobs, due, reply.paused }
+  local due = until_then(math.min(first('active'), first('scheduled'), first('repeats')))
+  return { now, reply.verdicts, jobs, due, reply.paused, 0, {} }
 end
 
 -- Settle.
 local inactive, done, stored = {}, {}, 0
+local NEEDED = { 'token', 'state', 'unique', 'keep_ms', 'claimed_ms', 'size' }
+local NEEDED_ELSE = { 'token', 'state', 'unique', 'attempts', 'max_attempts', 'priority', 'due_ms',
+  'cancel' }
 local function settle(id, token, kind, delay, text)
-  local job = redis.call('HMGET', job_key(id), 'token', 'state', 'attempts', 'max_attempts',
-    'priority', 'unique', 'keep_ms', 'claimed_ms', 'due_ms', 'size', 'cancel')
-  local state = job[2]
+  local needed = kind == 'done' and NEEDED or NEEDED_ELSE
+  local job = redis.call('HMGET', job_key(id), unpack(needed))
+  local state, unique = job[2], job[3]
   if not state or tonumber(job[1]) ~= token then return 'late' end
   if state == 'active' then
     inactive[#inactive + 1] = id
@@ -65,54 +75,55 @@ local function settle(id, token, kind, delay, text)
     return 'late'
   end
   if kind == 'done' then
-    local keep = tonumber(job[7]) or limits.keep_ms.done
-    local ran = now - tonumber(job[8])
+    local keep = tonumber(job[4]) or limits.keep_ms.done
+    local ran = now - tonumber(job[5])
     count('done')
     count('~r' .. bucket(ran))
-    free_unique(id, job[6])
+    free_unique(id, unique)
     if keep <= 0 then
       redis.call('DEL', job_key(id), base .. ':log:' .. id, base .. ':once:' .. id)
     else
-      local bytes = tonumber(job[10]) + #text
+      local bytes = tonumber(job[6]) + #text
       done[#done + 1] = now + keep
       done[#done + 1] = id
-      redis.call('HSET', job_key(id), 'state', 'done', 'result', text, 'ended_ms', now,
-        'bytes', bytes)
+      redis.call('HSET', job_key(id), 'state', 'done', 'ended_ms', now, 'bytes', bytes,
+        'result', text)
       stored = stored + bytes
     end
   elseif kind == 'retry' then
-    local attempts = tonumber(job[3]) + 1
+    local attempts = tonumber(job[4]) + 1
     redis.call('HSET', job_key(id), 'attempts', attempts, 'error', text)
     count('failed')
     tell(id, 'failed', text)
-    if attempts >= tonumber(job[4]) then
-      put_dead(id, 'exhausted', text, job[6])
-    elseif job[11] then
-      put_cancelled(id, job[6])
+    if attempts >= tonumber(job[5]) then
+      put_dead(id, 'exhausted', text, unique)
+    elseif job[8] then
+      put_cancelled(id, unique)
     else
       put_scheduled(id, now + delay)
     end
   elseif kind == 'dead' then
     redis.call('HINCRBY', job_key(id), 'attempts', 1)
     count('failed')
-    put_dead(id, 'refused', text, job[6])
-  elseif kind == 'cancelled' or job[11] then
-    put_cancelled(id, job[6])
+    put_dead(id, 'refused', text, unique)
+  elseif kind == 'cancelled' or job[8] then
+    put_cancelled(id, unique)
   elseif kind == 'snooze' then
     put_scheduled(id, now + delay)
   else
-    put_ready(id, tonumber(job[5]), tonumber(job[9]))
+    put_ready(id, tonumber(job[6]), tonumber(job[7]))
     tell(id, 'released', worker)
   end
   return 'ok'
 end
 
-local verdicts, gone = {}, {}
-for i = 1, settled do
-  local at = 7 + (i - 1) * 5
-  local id = ARGV[at + 1]
-  verdicts[i] = settle(id, tonumber(ARGV[at + 2]), ARGV[at + 3], tonumber(ARGV[at + 4]), ARGV[at + 5])
-  if verdicts[i] == 'ok' then
+local verdicts, gone, settled, read = {}, {}, 0, 0
+for id, token, kind, delay, bytes in string.gmatch(outcomes, '(%S+) (%d+) (%a+) (%d+) (%d+)') do
+  local text = string.sub(texts, read + 1, read + bytes)
+  read = read + bytes
+  settled = settled + 1
+  verdicts[settled] = settle(id, tonumber(token), kind, tonumber(delay), text)
+  if verdicts[settled] == 'ok' then
     gone[#gone + 1] = id
   else
     count('late')
@@ -128,12 +139,12 @@ if #done > 0 then
 end
 
 -- What is older than the queue keeps is looked for now and then, and by those who have nothing else
--- to do.
-local aged = settled == 0 or now - (saved.trimmed_ms or 0) >= 1000
+-- to do; who waited has a job before it.
+local aged = settled == 0 and lane == '' or now - (saved.trimmed_ms or 0) >= 1000
 local more = false
 if aged or #done > 0 then more = trim('done', BOUND, aged) end
 if aged or died then more = trim('dead', BOUND, aged) or more end
-if aged and settled > 0 and not more then mark('trimmed_ms', now) end
+if aged and (settled > 0 or lane == 'w') and not more then mark('trimmed_ms', now) end
 
 -- Bring back what was lost, and what is due.
 local lease_ends = first('active')
@@ -163,6 +174,9 @@ if falls_due <= now then
   end
   falls_due = first('scheduled')
 end
+local questions = {}
+if (saved.repeats_ms or math.huge) <= now then questions = repeat_due(BOUND) end
+falls_due = math.min(falls_due, saved.repeats_ms or math.huge)
 
 -- Claim. `room` is what the queue allows; this worker takes no more than it wants.
 local paused = saved.paused and 1 or 0
@@ -231,6 +245,7 @@ if #ids > 0 then
   redis.call('ZADD', place('active'), unpack(leases))
   redis.call('SADD', held, unpack(ids))
   lease_ends = math.min(lease_ends, now + lease)
+  count('claimed', #ids)
   mark('token', token)
   if interval then
     tat = tat + #ids * interval
@@ -238,7 +253,7 @@ if #ids > 0 then
   end
 end
 
-local due = until_then(math.min(lease_ends, falls_due))
+local due, more = until_then(math.min(lease_ends, falls_due)), 0
 if not emptied and redis.call('ZCARD', place('ready')) > 0 then
   if #ids < want and looked >= BOUND then
     -- Others' jobs were in the way, and there is more behind them.
@@ -246,6 +261,7 @@ if not emptied and redis.call('ZCARD', place('ready')) > 0 then
   elseif #ids < room and #ids >= want then
     -- What this worker has no hands for may be another's.
     wake()
+    more = 1
   elseif interval and paused == 0 then
     local rate_wait = math.ceil(math.max(0, tat + interval - now - rate_ms))
     if rate_wait > 0 and (due < 0 or rate_wait < due) then due = rate_wait end
@@ -253,8 +269,8 @@ if not emptied and redis.call('ZCARD', place('ready')) > 0 then
 end
 
 write_down()
-redis.call('HSET', worker_key, 'seq', seq,
-  'reply', cmsgpack.pack({ verdicts = verdicts, claims = claims, paused = paused }))
+redis.call('HSET', worker_key, 'seq' .. lane, seq,
+  'reply' .. lane, cmsgpack.pack({ verdicts = verdicts, claims = claims, paused = paused }))
 -- Then its heartbeats prolong it.
 if not last then redis.call('PEXPIRE', worker_key, math.max(lease * 4, 60000)) end
-return { now, verdicts, jobs, due, paused }
+return { now, verdicts, jobs, due, paused, more, questions }

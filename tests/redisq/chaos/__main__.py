@@ -1,4 +1,4 @@
-"""Kills, freezes and cuts off workers of the Redis queue, and checks that it kept its promises."""
+"""Kills, freezes and cuts off workers and servers of the Redis queue, and checks its promises."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import argparse
 import asyncio
 import secrets
 import sys
-from collections import Counter
+import time
+from typing import get_args
 
 from tests.redisq.chaos.checker import check
-from tests.redisq.chaos.run import KINDS, Plan, run
+from tests.redisq.chaos.plan import AIMED, KINDS, TO_WORKERS, Plan, Subject
+from tests.redisq.chaos.report import report
+from tests.redisq.chaos.run import run
 
 
 def main() -> int:
@@ -18,22 +21,19 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--seed", type=int, default=None, help="which faults, whom, in which order")
-    parser.add_argument("--weak-fence", action="store_true", help="settle by id: must be found out")
-    parser.add_argument("--kinds", nargs="+", choices=sorted(set(KINDS)), default=KINDS)
+    parser.add_argument("--subject", choices=get_args(Subject), default="queue",
+                        help="a weakened one must be found out: the queue without its fence, or a"
+                             " step of examples/redis-steps")  # fmt: skip
+    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, *AIMED),
+                        help="all, but for a step those that spare the server")  # fmt: skip
     given = parser.parse_args()
     seed = secrets.randbelow(2**31) if given.seed is None else given.seed
-    seen = asyncio.run(
-        run(Plan(given.jobs, given.faults, seed, weak=given.weak_fence, kinds=tuple(given.kinds)))
-    )
+    began = time.monotonic()
+    kinds = given.kinds or (TO_WORKERS if given.subject.startswith("step") else KINDS)
+    plan = Plan(given.jobs, given.faults, seed, subject=given.subject, kinds=tuple(kinds))
+    seen = asyncio.run(run(plan))
     found = check(seen)
-    words = Counter(f"{note['what']} {note.get('verdict', '')}".strip() for note in seen.notes)
-    states = Counter(job.state for job in seen.jobs.values())
-    lost = sum(job.lost for job in seen.jobs.values())
-    sys.stdout.write(
-        f"seed {seed}: {len(seen.confirmed)} jobs, {dict(states)}, {lost} losses, {dict(words)}\n"
-        f"faults: {seen.faults}\n" + "".join(f"BROKEN: {line}\n" for line in found[:40])
-    )
-    sys.stdout.write(f"{len(found)} broken promises\n" if found else "every promise was kept\n")
+    sys.stdout.write(report(plan, seen, found, time.monotonic() - began))
     return 1 if found else 0
 
 

@@ -1,15 +1,18 @@
-"""A worker process of a chaos run: it notes each run and each verdict before anything else."""
+"""A worker process of a chaos run: it notes each run and each verdict before anything else.
+
+It is started by `python -m tests.redisq.chaos.worker SUBJECT URL JOURNAL NUMBER`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
-import json
-import os
 import signal
 import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -18,20 +21,12 @@ from redis.backoff import NoBackoff
 from server.redisq import Backoff, Queue, RunningJob, Tasks, Worker, WorkerOptions
 from server.redisq.model import Outcome, Turn
 from server.redisq.scripts import script
+from tests.redisq.chaos import ladder
+from tests.redisq.chaos.journal import Journal
 
+NAME = "chaos"
 LEASE_S = 0.8
 FENCE = "if not state or tonumber(job[1]) ~= token then return 'late' end"
-
-
-class Journal:
-    """Lines of JSON that are there to be read even if their writer is killed the moment after."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-
-    def write(self, what: str, **fields: object) -> None:
-        """Append one line."""
-        os.write(self._file, (json.dumps({"what": what} | fields) + "\n").encode())
 
 
 class NotingWorker(Worker):
@@ -57,13 +52,33 @@ def weaken() -> None:
     turn.text, turn.sha = weak, hashlib.sha1(weak.encode(), usedforsecurity=False).hexdigest()
 
 
-async def main(url: str, name: str, journal: Journal) -> None:
-    """Work until SIGTERM."""
+async def first_is_settled(journal: Journal, job: RunningJob) -> None:
+    """Return once every earlier run of that job has had its say, if it ever has."""
+    for _ in range(400):
+        notes = [note for note in journal.read() if note["id"] == job.id]
+        runs = {note["token"] for note in notes if note["what"] == "run"}
+        begun = {token for token in runs if token < job.token}
+        if begun <= {note["token"] for note in notes if note["what"] == "verdict"}:
+            break
+        await asyncio.sleep(0.05)
+
+
+async def work(url: str, journal: Journal, *, retries: bool, stubborn: bool) -> None:
+    """Work until SIGTERM; with `retries`, on clients that send again what was not answered.
+
+    A `stubborn` job does not mind that it is cancelled, and one that is run for a second time goes
+    on until the first run has had its say.
+    """
     tasks = Tasks()
 
     @tasks.task("step")
     async def step(job: RunningJob) -> None:
-        journal.write("run", id=job.id, token=job.token, pid=os.getpid())
+        journal.write("run", id=job.id, token=job.token)
+        if stubborn:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.3)
+            await first_is_settled(journal, job)
+            return
         luck = zlib.crc32(f"{job.id} {job.token}".encode())
         await asyncio.sleep(luck % 200 / 1000 + (luck % 5 == 0))
         if job.claim.lost:
@@ -75,12 +90,14 @@ async def main(url: str, name: str, journal: Journal) -> None:
     options = WorkerOptions(
         concurrency=8, lease_s=LEASE_S, poll_s=0.5, grace_s=1, backoff=Backoff(base_ms=20)
     )
+    # redis-py's own default is to send a command up to ten times.
+    how: dict[str, Any] = {} if retries else {"retry": Retry(NoBackoff(), 0)}
 
     def client(seconds: float) -> Redis:
-        return Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_timeout=seconds)
+        return Redis.from_url(url, socket_timeout=seconds, **how)
 
     async with client(1.0) as one, client(1.5) as waiting:
-        worker = NotingWorker(one, waiting, Queue(one, name).base, tasks, options=options)
+        worker = NotingWorker(one, waiting, Queue(one, NAME).base, tasks, options=options)
         worker.journal = journal
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
         sys.stdout.write("ready\n")
@@ -88,7 +105,16 @@ async def main(url: str, name: str, journal: Journal) -> None:
         await worker.run()
 
 
-if __name__ == "__main__":
-    if sys.argv[4:] == ["weak"]:
+def main(subject: str, url: str, journal: Path, number: int) -> None:
+    """Work as that subject does."""
+    if subject.startswith("step"):
+        ladder.work(subject, url, Journal(journal), number)
+        return
+    if subject == "weak-fence":
         weaken()
-    asyncio.run(main(sys.argv[1], sys.argv[2], Journal(Path(sys.argv[3]))))
+    stubborn = subject == "weak-fence"
+    asyncio.run(work(url, Journal(journal), retries=number % 2 == 1, stubborn=stubborn))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))

@@ -5,8 +5,8 @@ local saved = {}
 do
   local names = { 'boost_ms', 'keep_done_ms', 'keep_dead_ms', 'keep_done', 'keep_dead', 'keep_bytes',
     'max_lost', 'paused', 'concurrency', 'rate_count', 'rate_ms', 'tat', 'token', 'done_bytes',
-    'trimmed_ms', 'total_done', 'total_failed', 'total_late', 'total_lost', 'total_dead',
-    'total_dropped' }
+    'trimmed_ms', 'repeats_ms', 'total_done', 'total_failed', 'total_late', 'total_lost', 'total_dead',
+    'total_dropped', 'total_claimed' }
   local values = redis.call('HMGET', meta, unpack(names))
   for i, name in ipairs(names) do saved[name] = tonumber(values[i]) end
 end
@@ -61,12 +61,9 @@ end
 
 -- Power of two below a span, for a histogram of waits and runs: ~w4 counts 8 to 15 ms.
 local function bucket(ms)
-  local exponent = 0
-  while ms >= 1 and exponent < 40 do
-    ms = ms / 2
-    exponent = exponent + 1
-  end
-  return exponent
+  if ms < 1 then return 0 end
+  local _, exponent = math.frexp(ms)
+  return math.min(exponent, 40)
 end
 
 local function free_unique(id, unique)
