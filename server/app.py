@@ -17,6 +17,7 @@ from server.api import (
     depth_history,
     events,
     health,
+    jobs,
     lab,
     metrics,
     operator,
@@ -28,6 +29,7 @@ from server.database import Pool, new_pool
 from server.document import describe
 from server.feed import Feed
 from server.headers import with_secure_headers
+from server.jobs.service import JobService
 from server.lab.workers import LabWorkers
 from server.loop_lag import WorstLag, watch_loop
 from server.outbox import Depth, depth
@@ -44,15 +46,23 @@ RESOURCES = (
     deliveries,
     operator,
     channels,
+    jobs,
     lab,
     metrics,
 )
 
 
-def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None = None) -> FastAPI:
+def create_api(
+    settings: Settings,
+    conninfo: str,
+    *,
+    stop: asyncio.Event | None = None,
+    wakes_jobs: bool = False,
+) -> FastAPI:
     """The API alone. It starts without its database and answers 503 until that is there.
 
-    A drain that runs here ends early, in good order, when `stop` is set.
+    A drain that runs here ends early, in good order, when `stop` is set. With `wakes_jobs` jobs
+    are woken when they are due; on demand they are in any case.
     """
 
     @contextlib.asynccontextmanager
@@ -65,10 +75,13 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
         watching = asyncio.create_task(watch_loop(app.state.lag.note))
         app.state.feed = Feed(pool, settings.listen_conninfo(conninfo), events.encode)
         app.state.lab = LabWorkers(settings, conninfo) if settings.lab_mode else None
+        app.state.jobs = JobService(settings, conninfo, pool.connection)
         ending = asyncio.create_task(_close_at(app.state.stop, app.state.feed))
         try:
-            yield
+            async with app.state.jobs.wakes() if wakes_jobs else contextlib.nullcontext():
+                yield
         finally:
+            await app.state.jobs.close()
             app.state.feed.close()
             await app.state.feed.ended()
             if app.state.lab is not None:
@@ -110,9 +123,16 @@ async def _read_depth(pool: Pool) -> Depth:
         return await depth(connection)
 
 
-def create_app(settings: Settings, conninfo: str, *, stop: asyncio.Event | None = None) -> ASGIApp:
+def create_app(
+    settings: Settings,
+    conninfo: str,
+    *,
+    stop: asyncio.Event | None = None,
+    wakes_jobs: bool = False,
+) -> ASGIApp:
     """Everything that the server answers: the API below /api, the site everywhere else."""
-    return assemble(create_api(settings, conninfo, stop=stop), site(settings.site))
+    api = create_api(settings, conninfo, stop=stop, wakes_jobs=wakes_jobs)
+    return assemble(api, site(settings.site))
 
 
 def assemble(api: ASGIApp, pages: ASGIApp) -> ASGIApp:

@@ -17,6 +17,7 @@ import uvicorn
 from server.app import create_app
 from server.database import bring_up_to_date, database
 from server.errors import AlreadyRunningError, PortInUseError, WorkersError
+from server.jobs.statements import migrate_jobs
 from server.settings import Settings
 from server.signals import stop_on_signal
 from server.supervisor import WorkerProcess
@@ -40,10 +41,12 @@ def serve(settings: Settings, *, with_worker: bool = True) -> None:
 async def _serve(
     settings: Settings, conninfo: str, listener: socket.socket, url: str, *, with_worker: bool
 ) -> None:
-    await bring_up_to_date(conninfo)
+    await bring_up_to_date(conninfo, by=migrate_jobs)
+    if settings.jobs_drain is None:
+        settings = settings.model_copy(update={"jobs_drain": not with_worker})
     stop_drain = asyncio.Event()
     config = uvicorn.Config(
-        create_app(settings, conninfo, stop=stop_drain),
+        create_app(settings, conninfo, stop=stop_drain, wakes_jobs=settings.jobs == "on"),
         lifespan="on",
         log_config=None,
         access_log=False,
