@@ -4,6 +4,7 @@ import { Poller } from "./poller.js";
 import { site } from "./site.js";
 import { say, whenSpoken } from "./text.js";
 import { showStatus } from "./told.js";
+import { whenNear } from "./when-near.js";
 
 /**
  * The queue section: asks for the depth, shows it, and says so when nobody answers.
@@ -20,6 +21,9 @@ let policy;
 let absent = false;
 /** @type {typeof import("./queue-figure.js") | undefined} */
 let figure;
+/** @type {typeof import("./section-lab.js").lab | undefined} */
+let lab;
+let labWanted = false;
 
 /** Begins to poll, and connects the buttons. */
 export function connectQueue() {
@@ -73,7 +77,24 @@ function setPresent(present) {
   byId("queue-live", HTMLElement).hidden = !present;
   byId("queue-absent", HTMLElement).hidden = present;
   absent = !present;
+  lab?.setPresent(present);
+  if (present && !labWanted) {
+    labWanted = true;
+    whenNear(byId("worker-b", HTMLElement), openLab);
+  }
   show();
+}
+
+/** Where the server has no lab, or not for this reader, a sentence stands in its place. */
+async function openLab() {
+  try {
+    const section = await import("./section-lab.js");
+    await section.lab.open();
+    lab = section.lab;
+    lab.setPresent(!absent);
+  } catch {
+    byId("lab-absent", HTMLElement).hidden = false;
+  }
 }
 
 function show() {
