@@ -87,14 +87,14 @@ class _Carried:
                 return_when=asyncio.FIRST_COMPLETED,
             )
             if act in done:
-                return act.result()
+                return _result(act)
             early = self._why(beat, told)
             self._running.stop.set()
             if early.outcome is not Outcome.LOST:
                 # It has some time to end in good order, and the lease is kept meanwhile.
                 await asyncio.wait({act}, timeout=self._job.grace_s)
                 if act.done():
-                    return replace(early, report=act.result().report)
+                    return replace(early, report=_result(act).report)
             return early
         finally:
             for task in (act, beat, told):
@@ -145,6 +145,12 @@ class _Carried:
             failures = 0
             ends = asked + self._lease_s
             await asyncio.sleep(self._beat_s)
+
+
+def _result(act: asyncio.Task[Ended]) -> Ended:
+    return (
+        Ended(Outcome.FAILED, "it was cancelled from within") if act.cancelled() else act.result()
+    )
 
 
 async def _act(job: Job, running: Running) -> Ended:
