@@ -48,9 +48,8 @@ def lab(opened: Page, complaints: Complaints) -> Iterator[Page]:
     """The same page, watched; afterwards all workers are ended."""
     with complaints.of(opened.context):
         yield opened
-        while workers(opened).count() > 0:
-            press(workers(opened).first.locator("[data-lab=kill]"))
-            opened.wait_for_timeout(100)
+        for worker in listed(opened):
+            end(worker)
 
 
 def press(button: Locator) -> None:
@@ -65,6 +64,18 @@ def workers(lab: Page) -> Locator:
     return lab.locator("#lab-workers li")
 
 
+def listed(lab: Page) -> list[Locator]:
+    """The same, each by its number: it stays the same when others go."""
+    numbers = [worker.get_attribute("data-worker") for worker in workers(lab).all()]
+    return [lab.locator(f'#lab-workers li[data-worker="{number}"]') for number in numbers]
+
+
+def end(worker: Locator) -> None:
+    """Kill one, and wait until it is gone."""
+    press(worker.locator("[data-lab=kill]"))
+    expect(worker).to_have_count(0, timeout=PATIENCE_MS)
+
+
 def start(lab: Page, count: int) -> list[Locator]:
     """Start workers and wait until they run."""
     for number in range(count):
@@ -72,8 +83,7 @@ def start(lab: Page, count: int) -> list[Locator]:
         expect(workers(lab)).to_have_count(number + 1, timeout=PATIENCE_MS)
     for worker in workers(lab).all():
         expect(worker).to_have_attribute("data-state", "running", timeout=PATIENCE_MS)
-    numbers = [worker.get_attribute("data-worker") for worker in workers(lab).all()]
-    return [lab.locator(f'#lab-workers li[data-worker="{number}"]') for number in numbers]
+    return listed(lab)
 
 
 def set_channel(lab: Page, mood: str, takes: str) -> None:
@@ -158,16 +168,14 @@ def test_the_row_of_a_killed_worker_comes_back(lab: Page) -> None:
     while not reached(lab, "lease") and time.monotonic() < ends:
         [killed] = start(lab, 1)
         frozen_in_a_send(lab, killed)
-        press(killed.locator("[data-lab=kill]"))
-        expect(killed).to_have_count(0, timeout=PATIENCE_MS)
-        start(lab, 1)
+        end(killed)
+        [heir] = start(lab, 1)
         # It was dead before its lease ran out, unless this machine stood still meanwhile.
         lab.wait_for_function(
             "() => document.querySelector('#lab-flow .lane-ended') === null"
             " && document.querySelector('#lab-flow .lane-gone') === null"
         )
-        press(workers(lab).first.locator("[data-lab=kill]"))
-        expect(workers(lab)).to_have_count(0, timeout=PATIENCE_MS)
+        end(heir)
     assert "kam" in found(lab, "lease")
 
 
