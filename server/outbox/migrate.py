@@ -88,9 +88,13 @@ async def migrate(
         if all(migration.number in present for migration in due):
             return []
         await connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
-        await connection.execute(
-            sql.SQL("create schema if not exists {}").format(sql.Identifier(schema))
+        # Opening a catalog has the server see what was committed while we waited for the lock;
+        # without that it may believe for another moment that there is no such schema.
+        cursor = await connection.execute(
+            "select 1 from pg_catalog.pg_namespace where nspname = %s", (schema,)
         )
+        if await cursor.fetchone() is None:
+            await connection.execute(sql.SQL("create schema {}").format(sql.Identifier(schema)))
         await connection.execute(
             sql.SQL(
                 "create table if not exists {} ("

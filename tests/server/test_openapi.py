@@ -14,7 +14,7 @@ from tests.server.conftest import NOWHERE, listening
 
 ADMIN = {"Authorization": "Bearer s3cret"}
 JSON = {"Content-Type": "application/json"}
-ADMINS = ("/api/deliveries", "/api/channels", "/api/lab", "/api/queue/events")
+ADMINS = ("/api/deliveries", "/api/channels", "/api/jobs/", "/api/lab", "/api/queue/events")
 KINDS = {"/api/metrics": "text/plain", "/api/queue/events": "text/event-stream"}
 GOOD = {"payload": {"text": "x"}}
 
@@ -91,8 +91,9 @@ async def test_the_token_is_described_where_it_is_needed(document):
             secured.setdefault(*scheme.keys(), set()).add(path)
     paths = set(document["paths"])
     assert secured == {
-        "adminToken": {p for p in paths if p.startswith(ADMINS)},
+        "adminToken": {p for p in paths if p.startswith(ADMINS)} - {"/api/jobs/cost"},
         "drainToken": {"/api/queue/drain"},
+        "jobsToken": {"/api/jobs/{name}/runs"},
         "metricsToken": {"/api/metrics"},
     }
 
@@ -118,6 +119,15 @@ async def test_no_answer_that_is_not_described(fresh_client, document, impatient
         ("GET", "/api/readyz", {}),
         ("GET", "/api/queue/policy", {}),
         ("GET", "/api/queue/depth", {}),
+        ("GET", "/api/jobs", {}),
+        ("GET", "/api/jobs/cost", {}),
+        ("GET", "/api/jobs/purge/runs", {}),
+        ("GET", "/api/jobs/purge/runs", {"headers": ADMIN}),
+        ("GET", "/api/jobs/purge/runs?before=0", {"headers": ADMIN}),
+        ("GET", "/api/jobs/Purge/runs", {"headers": ADMIN}),
+        ("POST", "/api/jobs/nothing/runs", {}),
+        ("POST", "/api/jobs/nothing/runs", {"headers": ADMIN}),
+        ("POST", "/api/jobs/purge/runs/9/cancel", {"headers": ADMIN}),
         ("GET", "/api/page-messages", {}),
         ("GET", "/api/page-messages?after=x", {}),
         ("GET", "/api/page-messages?limit=1000", {}),
