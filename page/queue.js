@@ -24,6 +24,8 @@ let figure;
 /** @type {typeof import("./section-lab.js").lab | undefined} */
 let lab;
 let labWanted = false;
+/** @type {typeof import("./section-jobs.js").jobs | undefined} */
+let jobs;
 
 /** Begins to poll, and connects the buttons. */
 export function connectQueue() {
@@ -77,10 +79,14 @@ function setPresent(present) {
   byId("queue-live", HTMLElement).hidden = !present;
   byId("queue-absent", HTMLElement).hidden = present;
   absent = !present;
+  byId("jobs-live", HTMLElement).hidden = !present;
+  byId("jobs-absent", HTMLElement).hidden = present;
   lab?.setPresent(present);
+  jobs?.setPresent(present);
   if (present && !labWanted) {
     labWanted = true;
     whenNear(byId("worker-b", HTMLElement), openLab);
+    whenNear(byId("jobs", HTMLElement), openJobs);
   }
   show();
 }
@@ -94,6 +100,16 @@ async function openLab() {
     lab.setPresent(!absent);
   } catch {
     byId("lab-absent", HTMLElement).hidden = false;
+  }
+}
+
+async function openJobs() {
+  try {
+    ({ jobs } = await import("./section-jobs.js"));
+    jobs.open();
+    jobs.setPresent(!absent);
+  } catch {
+    showStatus("jobs-status", () => say("page.partMissing"), true);
   }
 }
 

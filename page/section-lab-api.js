@@ -1,7 +1,7 @@
-import { site } from "./site.js";
+import { ApiError, call } from "./api.js";
 
 /**
- * What the lab's server is asked and told. Every function rejects with a LabError when it refuses
+ * What the lab's server is asked and told. Every function rejects with an ApiError when it refuses
  * or does not answer.
  *
  * @import { LabWorker, Listed } from "./section-lab-state.js"
@@ -30,35 +30,7 @@ import { site } from "./site.js";
 
 const CHANNEL_NAME = "lab";
 
-/** The server refused, with its reason as `message`, or did not answer (`status` 0). */
-export class LabError extends Error {
-  name = "LabError";
-
-  /**
-   * @param {string} message
-   * @param {number} status
-   */
-  constructor(message, status) {
-    super(message);
-    this.status = status;
-  }
-}
-
-/**
- * @param {string} method
- * @param {string} path
- * @param {object} [body]
- */
-async function call(method, path, body) {
-  const response = await fetch(new URL(path, site.api), {
-    method,
-    ...(body && { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }),
-  }).catch(() => undefined);
-  if (!response) throw new LabError("", 0);
-  const answer = await response.json().catch(() => undefined);
-  if (!response.ok || !answer) throw new LabError(answer?.detail ?? "", response.status);
-  return answer;
-}
+export { ApiError as LabError };
 
 /** @returns {Promise<LabFigures>} */
 export const readFigures = () => call("GET", "lab");
@@ -87,9 +59,20 @@ export const setChannel = (behaviour) => call("PUT", "lab/channel", behaviour);
  */
 export const enqueue = (text, count) => call("POST", "lab/deliveries", { text, count });
 
-/** @returns {Promise<Listed[]>} rows that wait, the first 200 */
-export const readPending = async () =>
-  (await call("GET", `deliveries?channel=${CHANNEL_NAME}&status=pending&limit=200`)).deliveries;
+/** Pages of 200 rows that are asked for at most. */
+const MOST_PAGES = 6;
+
+/** @returns {Promise<Listed[]>} rows that wait, in the order in which they fall due */
+export async function readPending() {
+  const path = `deliveries?channel=${CHANNEL_NAME}&status=pending&limit=200`;
+  let { deliveries, cursor } = await call("GET", path);
+  const rows = [...deliveries];
+  for (let page = 1; cursor && page < MOST_PAGES; page += 1) {
+    ({ deliveries, cursor } = await call("GET", `${path}&cursor=${encodeURIComponent(cursor)}`));
+    rows.push(...deliveries);
+  }
+  return rows;
+}
 
 /** @returns {Promise<boolean>} */
 export const readPaused = async () =>

@@ -67,8 +67,10 @@ import { goalsAfter, noGoals } from "./section-lab-goals.js";
  * @property {number} turn counts up with every change in the lab: who changed last has the highest
  * @property {boolean} guessed known from a list and from no change yet
  *
- * @typedef {object} Line what happened, for the log: the same thing to several rows in a row is one
+ * @typedef {object} Line what happened, for the log: the same thing to several rows in a row is one,
+ *   but each claim and each refusal stands for itself
  * @property {string} what
+ * @property {number} transaction
  * @property {number} count
  * @property {number} row the first of them
  * @property {number} attempt
@@ -275,12 +277,14 @@ function forget(rows) {
 function note(lines, change) {
   const what = whatOf(change);
   const last = lines.at(-1);
-  if (last && last.what === what && last.holder === change.holder && what !== "refuse") {
+  const alike = last?.what === what && last.holder === change.holder && what !== "refuse";
+  if (alike && (what !== "claim" || last.transaction === change.written_by)) {
     lines[lines.length - 1] = { ...last, count: last.count + 1 };
     return;
   }
   lines.push({
     what,
+    transaction: change.written_by,
     count: 1,
     row: change.delivery_id,
     attempt: change.attempt,

@@ -61,7 +61,8 @@ function rowOf({ id, status, attempt, maxAttempts, holder, leaseEnds, nextAt }, 
   state.append(sign, ` ${say(`state.${status}`)}`);
   const left = (/** @type {number} */ until) => age(Math.max(0, (until - now) / 1000));
   let when = "–";
-  if (status === "processing") when = say("lab.leaseLeft", { span: left(leaseEnds) });
+  if (status === "processing" && leaseEnds <= now) when = say("lab.leaseOver");
+  else if (status === "processing") when = say("lab.leaseLeft", { span: left(leaseEnds) });
   else if (status === "pending" && nextAt > now) when = say("lab.dueIn", { span: left(nextAt) });
   else if (status === "pending") when = say("lab.dueNow");
   const cells = [

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 PATIENCE_MS = 60_000
 SETTINGS = {"WORKERS_LAB_TIME_SCALE": "0.01", "WORKERS_BACKOFF_S": "10,10,10,10"}
-QUICK, SLOW = "5", "200"
-"""Seconds that a send takes, before they are scaled: 0.05 s and 2 s."""
+QUICK, SLOW = "5", "240"
+"""Seconds that a send takes, before they are scaled: 0.05 s and 2.4 s."""
 
 
 @pytest.fixture(scope="module")

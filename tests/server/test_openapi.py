@@ -179,6 +179,8 @@ async def test_no_answer_that_is_not_described(fresh_client, document, impatient
         ("DELETE", "/api/lab/workers", {"headers": ADMIN}),
         ("POST", "/api/lab/workers/1/freeze", {"headers": ADMIN}),
         ("POST", "/api/lab/workers/1/thaw", {}),
+        ("POST", "/api/lab/workers/1/freeze-sending", {"headers": ADMIN}),
+        ("POST", "/api/lab/drains", {}),
         ("GET", "/api/lab/channel", {"headers": ADMIN}),
         ("PUT", "/api/lab/channel", {"json": {"fails": 2}, "headers": ADMIN}),
         ("PUT", "/api/lab/channel", {"json": {"fails": -2}, "headers": ADMIN}),

@@ -188,6 +188,7 @@ test("the same thing to many rows is one line, a refusal always its own", () => 
     ...many(3, enqueued),
     ...many(2, (id) => claimed(id, ONE)),
     claimed(3, OTHER),
+    claimed(4, OTHER, { written_by: 2 }),
     refusal(8),
     refusal(9),
   ]);
@@ -197,11 +198,12 @@ test("the same thing to many rows is one line, a refusal always its own", () => 
       ["enqueue", 3, null],
       ["claim", 2, ONE],
       ["claim", 1, OTHER],
+      ["claim", 1, OTHER],
       ["refuse", 1, ONE],
       ["refuse", 1, ONE],
     ],
   );
-  assert.deepEqual([state.lines[3].attempt, state.lines[3].current], [1, 2]);
+  assert.deepEqual([state.lines[4].attempt, state.lines[4].current], [1, 2]);
 });
 
 test("two workers that share are seen, and a row that is given away twice is not let pass", () => {
