@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.access import may_change_state, may_wake_jobs
 from server.api.connection import Lent
 from server.jobs import store
-from server.jobs.cost import asked_by_workers, used_by, workers_here
+from server.jobs.carrying import BEAT_S, LEASE_S
 from server.jobs.errors import BusyError, UnknownJobError
 from server.jobs.model import Claim, Outcome, Run, Waker
 from server.jobs.registry import NAME
@@ -53,6 +53,8 @@ class LastRun(BaseModel):
     started_at: datetime
     ended_at: datetime | None
     outcome: Outcome
+    cpu_s: float | None
+    memory_bytes: int | None = Field(description="the most at one time")
 
 
 class ShownJob(BaseModel):
@@ -72,6 +74,8 @@ class ShownJobs(BaseModel):
 
     as_of: datetime
     waking: bool = Field(description="whether this server wakes jobs when they are due")
+    lease_s: float = Field(description="a run of which nothing was heard for so long is lost")
+    beat_s: float = Field(description="how often a run renews its lease")
     jobs: list[ShownJob]
 
 
@@ -156,6 +160,8 @@ async def list_jobs(jobs: Jobs, connection: Lent, response: Response) -> ShownJo
     return ShownJobs(
         as_of=now,
         waking=jobs.waking,
+        lease_s=LEASE_S,
+        beat_s=BEAT_S,
         jobs=[
             ShownJob(
                 name=job.name,
@@ -180,6 +186,8 @@ def _last(run: Run | None) -> LastRun | None:
         started_at=run.started_at,
         ended_at=run.ended_at,
         outcome=run.outcome,
+        cpu_s=run.cpu_s,
+        memory_bytes=run.memory_bytes,
     )
 
 
@@ -188,25 +196,21 @@ def _last(run: Run | None) -> LastRun | None:
     summary="What it costs that jobs could run, and that workers wait",
     responses=described(HTTPStatus.SERVICE_UNAVAILABLE),
 )
-async def read_cost(jobs: Jobs, connection: Lent, response: Response) -> Cost:
+async def read_cost(jobs: Jobs, response: Response) -> Cost:
     """Measured now. Between its runs a job has no process; a worker has one all the time."""
     response.headers["Cache-Control"] = "no-store"
-    live = {one.pid: one for one in jobs.launcher.live}
-    waiting = await workers_here(connection)
-    used = {one.pid: one for one in await used_by([*live, *waiting])}
+    found = await jobs.cost.get()
     return Cost(
         as_of=datetime.now(UTC),
         jobs=JobsCost(
             processes=[
-                JobProcessUsed(**asdict(used[pid]), job=one.job, run=one.run)
-                for pid, one in live.items()
-                if pid in used
+                JobProcessUsed(**asdict(used), job=one.job, run=one.run) for one, used in found.jobs
             ],
-            statements=jobs.scheduler.statements,
+            statements=found.asked_by_jobs,
         ),
         workers=WorkersCost(
-            processes=[ProcessUsed(**asdict(used[pid])) for pid in waiting if pid in used],
-            statements=await asked_by_workers(connection),
+            processes=[ProcessUsed(**asdict(used)) for used in found.workers],
+            statements=found.asked_by_workers,
         ),
     )
 

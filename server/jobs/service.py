@@ -5,22 +5,38 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from server.jobs import store
 from server.jobs.built_in import jobs
 from server.jobs.carrying import LEASE_S
+from server.jobs.cost import Used, asked_by_workers, used_by, workers_here
 from server.jobs.errors import BusyError
-from server.jobs.launching import Launcher
+from server.jobs.launching import JobProcess, Launcher
 from server.jobs.model import Claim, Ended, Outcome, Waker
 from server.jobs.registry import Job
 from server.jobs.scheduler import Scheduler
 from server.jobs.store import Connection
 from server.outbox import Connect, new_holder
 from server.settings import Settings
+from server.single_flight import SingleFlight
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The processes that exist because a job runs, and those that do because a worker waits.
+
+    And how often either side has asked the database something so far.
+    """
+
+    jobs: Sequence[tuple[JobProcess, Used]]
+    workers: Sequence[Used]
+    asked_by_jobs: int
+    asked_by_workers: int
 
 
 class JobService:
@@ -33,6 +49,9 @@ class JobService:
         self.scheduler = Scheduler(self.registry, connect, self._begin, lease_s=LEASE_S)
         self.launcher.when_one_ends(self.scheduler.look_again)
         self.waking = False
+        self.cost = SingleFlight(self._measure)
+        """What it costs now; however many ask, one look at a time answers them."""
+        self._connect = connect
 
     @contextlib.asynccontextmanager
     async def wakes(self) -> AsyncIterator[None]:
@@ -63,6 +82,19 @@ class JobService:
             log.error(
                 "jobs are not woken any more", exc_info=error, extra={"action": "jobs-broken"}
             )
+
+    async def _measure(self) -> Cost:
+        live = self.launcher.live
+        async with self._connect() as connection:
+            waiting = await workers_here(connection)
+            asked = await asked_by_workers(connection)
+        used = {one.pid: one for one in await used_by([*(one.pid for one in live), *waiting])}
+        return Cost(
+            jobs=[(one, used[one.pid]) for one in live if one.pid in used],
+            workers=[used[pid] for pid in waiting if pid in used],
+            asked_by_jobs=self.scheduler.statements,
+            asked_by_workers=asked,
+        )
 
     async def close(self) -> None:
         """Ends the processes that are left."""
