@@ -71,7 +71,7 @@ def test_constants_come_from_the_server(page: Page, live: str) -> None:
     """Batch, attempts, backoff and lease are what the server works with."""
     policy = httpx.get(f"{live}api/queue/policy").json()
     page.goto(live)
-    page.locator("#worker-b .constants summary").click()
+    page.locator("#queue-live .constants summary").click()
     shown = page.locator("#queue-constants").inner_text()
     assert str(policy["batch"]) in shown
     assert "30\u202fs → 2\u202fmin → 8\u202fmin → 32\u202fmin" in shown
