@@ -75,7 +75,7 @@ export function showJobs(jobs, chosen) {
   const table = byId("jobs-table", HTMLTableElement);
   const body = find(table, "tbody", HTMLTableSectionElement);
   for (const job of jobs) {
-    const known = body.querySelector(`[data-job="${job.name}"]`);
+    const known = body.querySelector(`tr[data-job="${job.name}"]`);
     const row = known instanceof HTMLTableRowElement ? known : rowOf(job.name);
     if (row !== known) body.append(row);
     const [does, woken, next, last] = row.querySelectorAll("td");

@@ -90,7 +90,7 @@ class ProcessUsed(BaseModel):
     """A process that exists at this moment, and what it uses."""
 
     pid: int
-    memory_bytes: int = Field(description="its own and its share of what it shares")
+    memory_bytes: int = Field(description="resident, shared libraries included")
     cpu_s: float = Field(description="CPU time since its start, in seconds")
 
 

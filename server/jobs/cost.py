@@ -17,7 +17,10 @@ from server.outbox import Counter, read_counts
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """A process that exists now: its memory in bytes, its CPU time so far in seconds."""
+    """A process that exists now: its memory in bytes, its CPU time so far in seconds.
+
+    Memory is what is resident, what it shares with others included: a run's peak is told so too.
+    """
 
     pid: int
     memory_bytes: int
@@ -35,19 +38,10 @@ def _used_by(pids: Sequence[int]) -> list[Used]:
         try:
             process = psutil.Process(pid)
             times = process.cpu_times()
-            found.append(Used(pid, _memory(process), times.user + times.system))
+            found.append(Used(pid, process.memory_info().rss, times.user + times.system))
         except psutil.NoSuchProcess:
             continue
     return found
-
-
-def _memory(process: psutil.Process) -> int:
-    """Its own memory and its share of what it shares with others, where the system tells that."""
-    try:
-        full = process.memory_full_info()
-    except psutil.AccessDenied:
-        return int(process.memory_info().rss)
-    return int(getattr(full, "pss", full.uss))
 
 
 async def workers_here(connection: Connection) -> list[int]:
