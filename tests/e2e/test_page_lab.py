@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.e2e.conftest import Complaints
 from tests.e2e.live import live_server
+from tests.e2e.test_page_reading import found_by_axe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,6 +160,7 @@ def test_a_thawed_worker_is_refused_with_both_numbers(lab: Page) -> None:
     assert "Versuch 1, Zeile" in (words := found(lab, "fence"))
     assert "stand schon bei Versuch 2: abgewiesen" in words
     expect(lab.locator("#lab-log .from-main", has_text="Abgewiesen").first).to_be_attached()
+    assert found_by_axe(lab) == ""
 
 
 def test_the_row_of_a_killed_worker_comes_back(lab: Page) -> None:
@@ -214,3 +216,5 @@ def test_a_paused_channel_waits_and_all_speaks_both_languages(lab: Page) -> None
     press(lab.locator("#lab-pause"))
     expect(lab.locator("#lab-summary")).not_to_contain_text("paused")
     expect(lab.locator("#lab-goals-count")).to_have_text("6 of 6")
+    lab.emulate_media(color_scheme="dark")
+    assert found_by_axe(lab) == ""
