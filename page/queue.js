@@ -94,6 +94,7 @@ function setPresent(present) {
 /** Where the server has no lab, or not for this reader, a sentence stands in its place. */
 async function openLab() {
   try {
+    if (!policy?.lab) throw new Error("This server has no lab");
     const section = await import("./section-lab.js");
     await section.lab.open();
     lab = section.lab;

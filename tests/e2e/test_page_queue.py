@@ -79,10 +79,16 @@ def test_constants_come_from_the_server(page: Page, live: str) -> None:
 
 @pytest.mark.complaints(r"ERR_CONNECTION_REFUSED", r"ERR_CONNECTION_RESET", r"ERR_EMPTY_RESPONSE")
 def test_page_notices_a_server_that_goes(page: Page, tmp_path: Path, site: Site) -> None:
-    """When the server stops answering, the section says so instead of showing old numbers."""
-    with live_server(tmp_path, site.folder, "--no-worker") as origin:
+    """When the server stops answering, the section says so instead of showing old numbers.
+
+    It has no lab, and the page says that too, without asking for one.
+    """
+    with live_server(tmp_path, site.folder, "--no-worker", WORKERS_LAB="off") as origin:
         page.goto(origin)
         expect(page.locator("#queue-mode")).to_have_attribute("data-mode", "dormant")
+        page.locator("#worker-b").scroll_into_view_if_needed()
+        expect(page.locator("#lab-absent")).to_be_visible()
+        expect(page.locator("#lab")).to_be_hidden()
     expect(page.locator("#queue-absent")).to_be_visible(timeout=10_000)
 
 
