@@ -8,6 +8,7 @@ import { connectStage } from "./stage.js";
 import { connectSwitches } from "./switches.js";
 import { loadWords, say, whenSpoken } from "./text.js";
 import { tell } from "./told.js";
+import { whenNear } from "./when-near.js";
 import { WorkerA } from "./worker-a.js";
 
 await loadWords();
@@ -63,21 +64,3 @@ if (missing.length === 0) {
 }
 
 keepForOffline();
-
-/**
- * Calls `load` once, when the reader comes near.
- *
- * @param {Element} element
- * @param {() => void} load
- */
-function whenNear(element, load) {
-  const observer = new IntersectionObserver(
-    (entries) => {
-      if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
-      observer.disconnect();
-      load();
-    },
-    { rootMargin: "50%" },
-  );
-  observer.observe(element);
-}

@@ -24,6 +24,7 @@ import { say } from "./text.js";
  * @property {number} backoff_jitter
  * @property {number} lease_s
  * @property {number} time_scale
+ * @property {boolean} lab whether the server has a lab
  */
 
 const STATES = /** @type {const} */ (["pending", "processing", "sent", "failed", "dead"]);

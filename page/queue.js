@@ -4,6 +4,7 @@ import { Poller } from "./poller.js";
 import { site } from "./site.js";
 import { say, whenSpoken } from "./text.js";
 import { showStatus } from "./told.js";
+import { whenNear } from "./when-near.js";
 
 /**
  * The queue section: asks for the depth, shows it, and says so when nobody answers.
@@ -20,6 +21,11 @@ let policy;
 let absent = false;
 /** @type {typeof import("./queue-figure.js") | undefined} */
 let figure;
+/** @type {typeof import("./section-lab.js").lab | undefined} */
+let lab;
+let labWanted = false;
+/** @type {typeof import("./section-jobs.js").jobs | undefined} */
+let jobs;
 
 /** Begins to poll, and connects the buttons. */
 export function connectQueue() {
@@ -73,7 +79,39 @@ function setPresent(present) {
   byId("queue-live", HTMLElement).hidden = !present;
   byId("queue-absent", HTMLElement).hidden = present;
   absent = !present;
+  byId("jobs-live", HTMLElement).hidden = !present;
+  byId("jobs-absent", HTMLElement).hidden = present;
+  lab?.setPresent(present);
+  jobs?.setPresent(present);
+  if (present && !labWanted) {
+    labWanted = true;
+    whenNear(byId("worker-b", HTMLElement), openLab);
+    whenNear(byId("jobs", HTMLElement), openJobs);
+  }
   show();
+}
+
+/** Where the server has no lab, or not for this reader, a sentence stands in its place. */
+async function openLab() {
+  try {
+    if (!policy?.lab) throw new Error("This server has no lab");
+    const section = await import("./section-lab.js");
+    await section.lab.open();
+    lab = section.lab;
+    lab.setPresent(!absent);
+  } catch {
+    byId("lab-absent", HTMLElement).hidden = false;
+  }
+}
+
+async function openJobs() {
+  try {
+    ({ jobs } = await import("./section-jobs.js"));
+    jobs.open();
+    jobs.setPresent(!absent);
+  } catch {
+    showStatus("jobs-status", () => say("page.partMissing"), true);
+  }
 }
 
 function show() {

@@ -28,6 +28,13 @@ drain_bearer = HTTPBearer(
     description="The token of WORKERS_DRAIN_TOKEN, or the admin token.",
 )
 
+jobs_bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="jobsToken",
+    description="The token of WORKERS_JOBS_TOKEN, or the admin token. In lab mode a page of the "
+    "same origin on loopback needs none.",
+)
+
 metrics_bearer = HTTPBearer(
     auto_error=False,
     scheme_name="metricsToken",
@@ -71,6 +78,23 @@ def may_drain(
     """
     settings: Settings = request.app.state.settings
     _token_only(credentials, "WORKERS_DRAIN_TOKEN", settings.drain_token, settings.admin_token)
+
+
+def may_wake_jobs(
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(jobs_bearer)],
+) -> bool:
+    """Lets through the page, like `may_change_state`, and who has the jobs' token or the admin's.
+
+    Returns whether it was a token: a platform's scheduler has one. 404 if one is sent and neither
+    is set.
+    """
+    settings: Settings = request.app.state.settings
+    if credentials is None:
+        may_change_state(request, None)
+        return False
+    _token_only(credentials, "WORKERS_JOBS_TOKEN", settings.jobs_token, settings.admin_token)
+    return True
 
 
 def may_read_metrics(

@@ -18,6 +18,7 @@ from server.api import (
     depth_history,
     events,
     health,
+    jobs,
     lab,
     metrics,
     operator,
@@ -34,6 +35,7 @@ from server.document import describe
 from server.engines import open_engine
 from server.feed import Feed
 from server.headers import with_secure_headers
+from server.jobs.service import JobService
 from server.lab.workers import LabWorkers
 from server.loop_lag import WorstLag, watch_loop
 from server.outbox import Depth, depth
@@ -65,21 +67,33 @@ RESOURCES = (
     deliveries,
     operator,
     channels,
+    jobs,
     lab,
     metrics,
 )
 
 
-def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None = None) -> FastAPI:
+def create_api(
+    settings: Settings,
+    conninfo: str,
+    *,
+    stop: asyncio.Event | None = None,
+    wakes_jobs: bool = False,
+) -> FastAPI:
     """The API alone. It starts without its servers and answers 503 until they are there.
 
     Without `settings.redis_url` there is no queue of jobs, and what needs it answers 503. A drain
-    that runs here ends early, in good order, when `stop` is set.
+    that runs here ends early, in good order, when `stop` is set. With `wakes_jobs` the named jobs
+    are woken when they are due; on demand they are in any case.
     """
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with _queue_of(app, settings), _outbox_of(app, settings, conninfo):
+        async with (
+            _queue_of(app, settings),
+            _outbox_of(app, settings, conninfo),
+            _jobs_of(app, settings, conninfo, wakes=wakes_jobs),
+        ):
             yield
 
     app = FastAPI(
@@ -103,6 +117,19 @@ def create_api(settings: Settings, conninfo: str, *, stop: asyncio.Event | None 
     app.state.routes = [route for router in served for route in router.routes]
     describe(app, settings)
     return app
+
+
+@contextlib.asynccontextmanager
+async def _jobs_of(
+    app: FastAPI, settings: Settings, conninfo: str, *, wakes: bool
+) -> AsyncIterator[None]:
+    """Gives the application its named jobs, after its database."""
+    app.state.jobs = JobService(settings, conninfo, app.state.pool.connection)
+    try:
+        async with app.state.jobs.wakes() if wakes else contextlib.nullcontext():
+            yield
+    finally:
+        await app.state.jobs.close()
 
 
 @contextlib.asynccontextmanager
@@ -174,9 +201,15 @@ async def _read_depth(pool: Pool) -> Depth:
         return await depth(connection)
 
 
-def create_app(settings: Settings, conninfo: str, *, stop: asyncio.Event | None = None) -> ASGIApp:
+def create_app(
+    settings: Settings,
+    conninfo: str,
+    *,
+    stop: asyncio.Event | None = None,
+    wakes_jobs: bool = False,
+) -> ASGIApp:
     """Everything that the server answers: the API, the dashboard, the site everywhere else."""
-    api = create_api(settings, conninfo, stop=stop)
+    api = create_api(settings, conninfo, stop=stop, wakes_jobs=wakes_jobs)
     larger = {queue_jobs.PICTURES: settings.picture_bytes}
     return assemble(api, site(settings.site), larger)
 

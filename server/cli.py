@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from server.commands import channels, deliveries, queue
+from server.commands import channels, deliveries, jobs, queue
 from server.commands.depth import depth
 from server.commands.enqueue import enqueue
 from server.commands.histogram import histogram
@@ -26,3 +26,4 @@ for command in (serve, work, drain, depth, purge, enqueue, migrate, histogram):
 app.add_typer(deliveries.app, name="deliveries")
 app.add_typer(channels.app, name="channels")
 app.add_typer(queue.app, name="queue")
+app.add_typer(jobs.app, name="jobs")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, ClassVar, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
@@ -16,6 +16,7 @@ from server.embedded import embedded_postgres
 from server.errors import DatabaseError
 from server.outbox import MigrationError, Phase, migrate
 from server.outbox.connect import answered, sturdy
+from server.outbox.migrate import Migration
 from server.settings import Settings
 
 CHECK_S = 3.0
@@ -26,6 +27,8 @@ ANSWER_S = 15.0
 
 Result = TypeVar("Result")
 
+Migrating = Callable[[AsyncConnection[Any], Phase], Awaitable[list[Migration]]]
+
 
 class BoundedConnection(AsyncConnection[Any]):
     """A connection on which a statement that takes longer than ANSWER_S is cancelled.
@@ -34,6 +37,9 @@ class BoundedConnection(AsyncConnection[Any]):
     cancel, since a `statement_timeout` set for the session does not pass through a pooler.
     """
 
+    round_trips: ClassVar[int] = 0
+    """How often connections of this process have asked the server something."""
+
     async def wait(
         self,
         gen: PQGen[Result],
@@ -41,6 +47,7 @@ class BoundedConnection(AsyncConnection[Any]):
         timeout: float | None = None,  # noqa: ASYNC109 - psycopg's signature
     ) -> Result:
         """What psycopg calls for each of its waits on the socket."""
+        BoundedConnection.round_trips += 1
         limit = asyncio.timeout(ANSWER_S)
         try:
             async with limit:
@@ -77,15 +84,18 @@ async def one_connection(conninfo: str, *, autocommit: bool = True) -> AsyncConn
     )
 
 
-async def bring_up_to_date(conninfo: str, phase: Phase = Phase.BEFORE) -> list[str]:
+async def bring_up_to_date(
+    conninfo: str, phase: Phase = Phase.BEFORE, by: Migrating = migrate
+) -> list[str]:
     """Applies the migrations that are missing and returns their names.
 
-    What has to wait until no older code runs is left out, unless `phase` says otherwise. Raises
-    DatabaseError when the database cannot be reached or does not fit.
+    `by` applies them: those of the outbox, unless somebody needs more. What has to wait until no
+    older code runs is left out, unless `phase` says otherwise. Raises DatabaseError when the
+    database cannot be reached or does not fit.
     """
     try:
         async with await one_connection(conninfo) as connection:
-            return [f"{m.number:04d}_{m.name}" for m in await migrate(connection, phase)]
+            return [f"{m.number:04d}_{m.name}" for m in await by(connection, phase)]
     except psycopg.OperationalError as error:
         raise DatabaseError(
             f"the database cannot be reached: {str(error).strip()}",
@@ -94,7 +104,7 @@ async def bring_up_to_date(conninfo: str, phase: Phase = Phase.BEFORE) -> list[s
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction) as error:
         raise DatabaseError(
             f"the schema is missing or not up to date, and cannot be changed: {error}",
-            hint="Run 'workers migrate' once as a role that may create the schema notifications.",
+            hint="Run 'workers migrate' once as a role that may create schemas.",
         ) from error
     except MigrationError as error:
         raise DatabaseError(str(error)) from error

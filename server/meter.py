@@ -13,6 +13,7 @@ from functools import partial
 
 import psycopg
 
+from server.database import BoundedConnection
 from server.loop_lag import watch_loop
 from server.outbox import (
     ChannelDown,
@@ -37,6 +38,7 @@ SENDS = "sends"
 STATEMENT_S = "statement_s"
 SEND_S = "send_s"
 LAG_S = "lag_s"
+ROUND_TRIPS = "round_trips"
 
 log = logging.getLogger(__name__)
 
@@ -92,10 +94,13 @@ class Meter:
             )
 
     async def keep(self, connect: Connect, done: Tally, *, every_s: float) -> None:
-        """Saves again and again, until cancelled."""
+        """Saves again and again, until cancelled; what this process asks of the database too."""
+        asked = BoundedConnection.round_trips
         while True:
             await asyncio.sleep(every_s)
             self.tally(done)
+            before, asked = asked, BoundedConnection.round_trips
+            self.count(Counter(ROUND_TRIPS), asked - before)
             await self.save(connect)
 
 

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from server.app import create_app
 from server.database import bring_up_to_date, database
 from server.errors import AlreadyRunningError, PortInUseError, RedisServerError, WorkersError
+from server.jobs.statements import migrate_jobs
 from server.redis_server import redis_server
 from server.redisq import WorkerOptions
 from server.settings import Settings
@@ -89,10 +90,12 @@ async def _serve(
     url: str,
     workers: Sequence[WorkerProcess],
 ) -> None:
-    await bring_up_to_date(conninfo)
+    await bring_up_to_date(conninfo, by=migrate_jobs)
+    if settings.jobs_drain is None:
+        settings = settings.model_copy(update={"jobs_drain": not workers})
     stop_drain = asyncio.Event()
     config = uvicorn.Config(
-        create_app(settings, conninfo, stop=stop_drain),
+        create_app(settings, conninfo, stop=stop_drain, wakes_jobs=settings.jobs == "on"),
         lifespan="on",
         log_config=None,
         access_log=False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -89,6 +90,9 @@ class Settings(BaseSettings):
     drain_token: SecretStr | None = Field(
         None, min_length=1, description="token that may start a drain, and nothing else"
     )
+    jobs_token: SecretStr | None = Field(
+        None, min_length=1, description="token that may wake jobs, and nothing else"
+    )
     metrics_token: SecretStr | None = Field(
         None, min_length=1, description="token that may read the metrics, and nothing else"
     )
@@ -166,6 +170,15 @@ class Settings(BaseSettings):
         default=False, description="whether webhooks may go without TLS"
     )
     time_scale: float = Field(1.0, gt=0, le=1, description="shortens every span above")
+    jobs: Literal["on", "off"] = Field(
+        "on", description="whether this server wakes jobs when they are due"
+    )
+    jobs_zone: str = Field("UTC", description="IANA time zone on whose clock cron lines are read")
+    jobs_drain: bool | None = Field(
+        None,
+        description="whether the job 'drain' wakes every minute; without a word: where no worker "
+        "runs beside the server",
+    )
     lab_time_scale: float = Field(
         0.02, gt=0, le=1, description="the same for the lab's workers, in place of time_scale"
     )
@@ -206,7 +219,7 @@ class Settings(BaseSettings):
             raise ValueError("is no such URL; one looks like redis://user:password@host:6379/0")
         return value
 
-    @field_validator("admin_token", "drain_token", "metrics_token", mode="after")
+    @field_validator("admin_token", "drain_token", "jobs_token", "metrics_token", mode="after")
     @classmethod
     def _sendable(cls, value: SecretStr | None) -> SecretStr | None:
         token = "x" if value is None else value.get_secret_value()
@@ -215,6 +228,15 @@ class Settings(BaseSettings):
                 "cannot be sent in a header: it begins or ends with white space, as a file's line "
                 "break, or holds a control character"
             )
+        return value
+
+    @field_validator("jobs_zone", mode="after")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError("is no IANA time zone; one is Europe/Vienna") from error
         return value
 
     @field_validator("webhook_secrets", mode="after")

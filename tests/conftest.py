@@ -21,7 +21,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from server.embedded import embedded_postgres
-from server.outbox import migrate
+from server.jobs.statements import migrate_jobs
 from tests.pooler import pooler
 
 TEMPLATE = "migrated"
@@ -121,7 +121,7 @@ def _memory() -> str | None:
 
 async def _migrate(conninfo: str) -> None:
     async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-        await migrate(connection)
+        await migrate_jobs(connection)
 
 
 _numbers = itertools.count(1)

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Path, Request, Response
+from psycopg import AsyncConnection
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from server import outbox
@@ -21,6 +22,7 @@ from server.channels.storable import Storable
 from server.lab.behaviour import CHANNEL, Behaviour, prepare, read_behaviour, set_behaviour
 from server.lab.channel import longest_send_s
 from server.lab.figures import unscaled
+from server.lab.worker import Kind
 from server.lab.workers import (
     LabWorker,
     LabWorkers,
@@ -78,12 +80,15 @@ class ShownWorker(BaseModel):
 
     id: int
     name: str
+    kind: Kind = Field(description="a `drain` empties the queue once, as a job would, and ends")
     holder: str = Field(description="its name in the queue, as `holder` of what it holds")
     state: State
     started_at: datetime
     ends_at: datetime = Field(description="when its time is over")
     pid: int | None
     sending: int = Field(description="how many sends it is in the middle of")
+    freezing: bool = Field(description="it is frozen as soon as it is in the middle of a send")
+    ended_at: datetime | None
     exit_code: int | None = Field(description="negative: the signal that ended it")
 
     @classmethod
@@ -92,12 +97,15 @@ class ShownWorker(BaseModel):
         return cls(
             id=worker.id,
             name=worker.name,
+            kind=worker.kind,
             holder=worker.holder,
             state=worker.state,
             started_at=worker.started_at,
             ends_at=worker.ends_at,
             pid=None if worker.process is None else worker.process.pid,
             sending=worker.sending,
+            freezing=worker.freezing,
+            ended_at=worker.ended_at,
             exit_code=worker.exit_code,
         )
 
@@ -171,9 +179,24 @@ async def list_workers(lab: Lab, response: Response) -> ShownWorkers:
 )
 async def start_worker(lab: Lab, connection: Lent) -> ShownWorker:
     """A process of its own, which ends with the server, or when its time is over."""
+    return await _started(lab, connection, Kind.WORKER)
+
+
+@router.post(
+    "/drains",
+    summary="Empty the lab's queue without a worker",
+    status_code=HTTPStatus.CREATED,
+    responses=_full,
+)
+async def start_drain(lab: Lab, connection: Lent) -> ShownWorker:
+    """A process that delivers what is due and ends; it counts as a worker while it runs."""
+    return await _started(lab, connection, Kind.DRAIN)
+
+
+async def _started(lab: LabWorkers, connection: AsyncConnection[Any], kind: Kind) -> ShownWorker:
     await prepare(connection)
     try:
-        return ShownWorker.of(await lab.start())
+        return ShownWorker.of(await lab.start(kind))
     except TooManyWorkersError as error:
         raise ProblemError(
             HTTPStatus.CONFLICT, "As many lab workers run as may; end one first."
@@ -205,7 +228,7 @@ def _offer(verb: str, summary: str, does: str) -> None:
 
     operation: Callable[..., Awaitable[ShownWorker]] = act
     router.add_api_route(
-        f"/workers/{{number:int}}/{verb}",
+        f"/workers/{{number:int}}/{verb.replace('_', '-')}",
         operation,
         methods=["POST"],
         name=f"{verb}_worker",
@@ -216,6 +239,11 @@ def _offer(verb: str, summary: str, does: str) -> None:
 
 
 _offer("freeze", "Freeze a worker", "one that runs stops in the middle of whatever it does")
+_offer(
+    "freeze_sending",
+    "Freeze a worker in a send",
+    "one that runs is frozen as soon as it is in the middle of a send",
+)
 _offer("thaw", "Thaw a worker", "one that is frozen goes on as if nothing had been")
 _offer("kill", "Kill a worker", "one that has not ended ends at once, whatever it does")
 _offer("stop", "Stop a worker", "one that is not frozen finishes what it has begun, and ends")

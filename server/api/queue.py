@@ -33,6 +33,12 @@ class QueuePolicy(BaseModel):
     time_scale: float = Field(description="every span is multiplied by this")
 
 
+class PagePolicy(QueuePolicy):
+    """The same, and what the page need not ask for where it is not there."""
+
+    lab: bool = Field(description="whether this server has a lab (`/api/lab`)")
+
+
 @router.head("/depth", response_model=None, include_in_schema=False)
 @router.get(
     "/depth",
@@ -71,7 +77,7 @@ def _has(if_none_match: str | None, tag: str) -> bool:
 
 @router.head("/policy", include_in_schema=False)
 @router.get("/policy", summary="The figures that the queue works by")
-async def read_policy(settings: Configured, response: Response) -> QueuePolicy:
+async def read_policy(settings: Configured, response: Response) -> PagePolicy:
     """What the page shows as constants comes from here."""
     response.headers["Cache-Control"] = "no-cache"
-    return QueuePolicy.model_validate(settings.model_dump())
+    return PagePolicy.model_validate(settings.model_dump() | {"lab": settings.lab_mode})

@@ -2,3 +2,6 @@
 
 STILL_DUE = 3
 """Time ran out before all was done."""
+
+BUSY = 4
+"""Somebody else does it already."""

@@ -61,9 +61,11 @@ def migrate(
       workers migrate                      # after it
       DATABASE_URL=postgresql:///mine workers migrate
     """
+    from server.jobs.statements import migrate_jobs
+
     settings = settings_for(data_dir=data_dir, quiet=True)
     with database(settings) as conninfo:
-        applied = asyncio.run(bring_up_to_date(conninfo, phase))
+        applied = asyncio.run(bring_up_to_date(conninfo, phase, migrate_jobs))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "nothing to do")
 
 

@@ -1,4 +1,6 @@
-"""One worker of the lab, as a process: `python -m server.lab.worker HOLDER`.
+"""One process of the lab: `python -m server.lab.worker HOLDER worker`, or `… drain`.
+
+A worker stays until it is told to go; a drain delivers what is due and ends, as a job would do it.
 
 It knows the channel `lab` and no other, so nothing but lab rows can suffer from what is done to it.
 It has no lease keeper: what a thawed worker writes too late is to be seen, and the keeper would
@@ -13,12 +15,13 @@ import ctypes
 import os
 import signal
 import sys
+from enum import StrEnum
 
 from server.database import database, open_pool
 from server.lab.behaviour import CHANNEL
 from server.lab.channel import LabChannel
 from server.lab.figures import scaled
-from server.outbox import Turn, Worker, listen
+from server.outbox import Turn, Worker, drain, listen
 from server.settings import Settings
 from server.signals import closed_stdin, stop_on_signal
 from server.terminal import said_clearly, settings_for
@@ -27,6 +30,13 @@ READY = b"ready\n"
 SENDING = b"sending "
 """Goes before the number of sends that the worker is in the middle of."""
 PR_SET_PDEATHSIG = 1
+
+
+class Kind(StrEnum):
+    """What a process of the lab is for: to stay, or to empty the queue once and end."""
+
+    WORKER = "worker"
+    DRAIN = "drain"
 
 
 def die_with_parent() -> None:
@@ -43,8 +53,8 @@ def tell_sending(sends: int) -> None:
     os.write(sys.stdout.fileno(), SENDING + b"%d\n" % sends)
 
 
-async def work(settings: Settings, conninfo: str, holder: str) -> None:
-    """Works until SIGTERM, or until standard input closes."""
+async def work(settings: Settings, conninfo: str, holder: str, kind: Kind) -> None:
+    """Works until SIGTERM, or until standard input closes; a drain, until nothing is due."""
     wake = asyncio.Event()
     policy = scaled(settings)
     async with open_pool(conninfo, most=3) as own, open_pool(conninfo) as for_channel:
@@ -55,11 +65,14 @@ async def work(settings: Settings, conninfo: str, holder: str) -> None:
         async with stop_on_signal(turn.leave) as stop:
             beside = [asyncio.create_task(closed_stdin(stop))]
             hears_at = settings.listen_conninfo(conninfo)
-            if hears_at is not None:
+            if hears_at is not None and kind is Kind.WORKER:
                 beside.append(asyncio.create_task(listen(hears_at, wake)))
             try:
                 os.write(sys.stdout.fileno(), READY)
-                await Worker(turn, wake=wake, retention=settings.retention()).run(stop)
+                if kind is Kind.DRAIN:
+                    await drain(turn, stop, retention=settings.retention())
+                else:
+                    await Worker(turn, wake=wake, retention=settings.retention()).run(stop)
             finally:
                 for task in beside:
                     task.cancel()
@@ -72,7 +85,7 @@ def main() -> None:
     with said_clearly(), contextlib.ExitStack() as stack:
         settings = settings_for()
         conninfo = stack.enter_context(database(settings))
-        asyncio.run(work(settings, conninfo, sys.argv[1]))
+        asyncio.run(work(settings, conninfo, sys.argv[1], Kind(sys.argv[2])))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from server.lab.worker import READY, SENDING
+from server.lab.worker import READY, SENDING, Kind
 from server.settings import Settings
 
 ENDED_KEPT = 8
@@ -31,6 +31,10 @@ class State(StrEnum):
     RUNNING = "running"
     FROZEN = "frozen"
     ENDED = "ended"
+
+
+NAMES = {Kind.WORKER: "lab", Kind.DRAIN: "job"}
+"""How their names begin."""
 
 
 class UnknownWorkerError(Exception):
@@ -49,8 +53,8 @@ class TooManyWorkersError(Exception):
 class LabWorker:
     """One worker. `holder` is its name in the queue; `exit_code` is negative after a signal.
 
-    `sending` is how many sends it is in the middle of, as far as it has said so. `watched`:
-    somebody watched the queue when it was started.
+    `sending` is how many sends it is in the middle of, as far as it has said so; `freezing`: it is
+    frozen as soon as there is one; `watched`: somebody watched the queue when it was started.
     """
 
     id: int
@@ -58,9 +62,12 @@ class LabWorker:
     holder: str
     started_at: datetime
     ends_at: datetime
+    kind: Kind = Kind.WORKER
     state: State = State.STARTING
     sending: int = 0
     watched: bool = False
+    freezing: bool = False
+    ended_at: datetime | None = None
     exit_code: int | None = None
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
     watch: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -111,7 +118,7 @@ class LabWorkers:
         """All that run, and the last ones that have ended, in the order of their start."""
         return list(self._workers.values())
 
-    async def start(self) -> LabWorker:
+    async def start(self, kind: Kind = Kind.WORKER) -> LabWorker:
         """Starts one more. Raises TooManyWorkersError."""
         alive = sum(one.state is not State.ENDED for one in self._workers.values())
         if self._closed or alive >= self._settings.lab_workers:
@@ -120,17 +127,18 @@ class LabWorkers:
         now = datetime.now(UTC)
         worker = LabWorker(
             id=number,
-            name=f"lab-{number}",
-            holder=f"lab-{number}-{secrets.token_hex(4)}",
+            name=f"{NAMES[kind]}-{number}",
+            holder=f"{NAMES[kind]}-{number}-{secrets.token_hex(4)}",
             started_at=now,
             ends_at=now + timedelta(seconds=self._settings.lab_worker_s),
             watched=self._watchers > 0,
+            kind=kind,
         )
         self._workers[number] = worker
         try:
             # From the thread that runs the loop: the kernel kills the worker when that one ends.
             worker.process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "server.lab.worker", worker.holder),
+                *(sys.executable, "-m", "server.lab.worker", worker.holder, kind),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 env=self._environment,
@@ -149,6 +157,13 @@ class LabWorkers:
     def freeze(self, number: int) -> LabWorker:
         """Stops one in the middle of whatever it does (SIGSTOP)."""
         return self._signal(number, signal.SIGSTOP, {State.RUNNING}, State.FROZEN)
+
+    def freeze_sending(self, number: int) -> LabWorker:
+        """Stops one as soon as it is in the middle of a send, which may be now."""
+        worker = self._signal(number, None, {State.RUNNING})
+        worker.freezing = True
+        self._freeze_in_send(worker)
+        return worker
 
     def thaw(self, number: int) -> LabWorker:
         """Lets a frozen one go on as if nothing had been (SIGCONT)."""
@@ -180,14 +195,27 @@ class LabWorkers:
             self._lingering.cancel()
         await self.clear()
 
+    def _freeze_in_send(self, worker: LabWorker) -> None:
+        if worker.freezing and worker.sending and worker.state is State.RUNNING:
+            with contextlib.suppress(WrongStateError):
+                self.freeze(worker.id)
+
     def _signal(
-        self, number: int, sent: signal.Signals, fitting: set[State], then: State | None = None
+        self,
+        number: int,
+        sent: signal.Signals | None,
+        fitting: set[State],
+        then: State | None = None,
     ) -> LabWorker:
+        """Finds one, and sends it a signal unless that is None; forgets that it was to freeze."""
         worker = self._workers.get(number)
         if worker is None:
             raise UnknownWorkerError
         if worker.state not in fitting or worker.process is None:
             raise WrongStateError(f"{worker.name} is {worker.state}")
+        worker.freezing = False
+        if sent is None:
+            return worker
         try:
             worker.process.send_signal(sent)
         except ProcessLookupError as error:
@@ -215,6 +243,8 @@ class LabWorkers:
             words.cancel()
         worker.state = State.ENDED
         worker.sending = 0
+        worker.freezing = False
+        worker.ended_at = datetime.now(UTC)
         worker.exit_code = process.returncode
         log.info(
             "%s has ended",
@@ -229,11 +259,11 @@ class LabWorkers:
         for number in ended[:-ENDED_KEPT]:
             del self._workers[number]
 
-    @staticmethod
-    async def _listen(worker: LabWorker, process: asyncio.subprocess.Process) -> None:
+    async def _listen(self, worker: LabWorker, process: asyncio.subprocess.Process) -> None:
         """Takes note of what a worker says of itself."""
         if process.stdout is None or await process.stdout.readline() != READY:
             return
         worker.state = State.RUNNING
         async for line in process.stdout:
             worker.sending = int(line.removeprefix(SENDING))
+            self._freeze_in_send(worker)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, sql
 from psycopg.rows import TupleRow
 
 from .errors import MigrationError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+SCHEMA = "notifications"
 AFTER = ".after"
 LOCK = 0x6F7574626F78  # "outbox": any number will do, as long as every runner uses the same
 log = logging.getLogger(__name__)
@@ -59,7 +60,11 @@ def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
 
 
 async def migrate(
-    connection: AsyncConnection[TupleRow], phase: Phase = Phase.ALL, folder: Path = MIGRATIONS
+    connection: AsyncConnection[TupleRow],
+    phase: Phase = Phase.ALL,
+    folder: Path = MIGRATIONS,
+    *,
+    schema: str = SCHEMA,
 ) -> list[Migration]:
     """Applies what is missing, all of it or nothing, and returns what it applied.
 
@@ -69,32 +74,42 @@ async def migrate(
     Runners that start at the same time wait for one another and find nothing left to do. Where
     nothing is missing nothing is asked for but to read, so that a worker's role need own nothing.
     Raises MigrationError when the database has a migration that is not here, or another text of
-    one, and when it, or the connection to it, is not in UTF-8.
+    one, and when it, or the connection to it, is not in UTF-8. What was applied is noted in
+    `schema`, which the migrations of `folder` fill.
     """
+    table = sql.Identifier(schema, "migrations")
     wanted = migrations(folder)
     due = _due(wanted, phase)
     applied_now = []
     async with connection.transaction():
         _refuse_other_encodings(connection)
-        present = await _present(connection)
+        present = await _present(connection, schema)
         _refuse_strangers(present, wanted)
         if all(migration.number in present for migration in due):
             return []
         await connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
-        await connection.execute("create schema if not exists notifications")
-        await connection.execute(
-            "create table if not exists notifications.migrations ("
-            " number integer primary key, name text not null, digest text not null,"
-            " applied_at timestamptz not null default clock_timestamp())"
+        # Opening a catalog has the server see what was committed while we waited for the lock;
+        # without that it may believe for another moment that there is no such schema.
+        cursor = await connection.execute(
+            "select 1 from pg_catalog.pg_namespace where nspname = %s", (schema,)
         )
-        present = await _present(connection)
+        if await cursor.fetchone() is None:
+            await connection.execute(sql.SQL("create schema {}").format(sql.Identifier(schema)))
+        await connection.execute(
+            sql.SQL(
+                "create table if not exists {} ("
+                " number integer primary key, name text not null, digest text not null,"
+                " applied_at timestamptz not null default clock_timestamp())"
+            ).format(table)
+        )
+        present = await _present(connection, schema)
         _refuse_strangers(present, wanted)
         for migration in due:
             if migration.number in present:
                 continue
             await connection.execute(migration.text.encode())
             await connection.execute(
-                "insert into notifications.migrations (number, name, digest) values (%s, %s, %s)",
+                sql.SQL("insert into {} (number, name, digest) values (%s, %s, %s)").format(table),
                 (migration.number, migration.name, migration.digest),
             )
             log.info(
@@ -107,12 +122,14 @@ async def migrate(
     return applied_now
 
 
-async def _present(connection: AsyncConnection[TupleRow]) -> dict[int, str]:
+async def _present(connection: AsyncConnection[TupleRow], schema: str) -> dict[int, str]:
     """The migrations that were applied, by number, with their digests."""
-    cursor = await connection.execute("select to_regclass('notifications.migrations') is not null")
+    table = sql.Identifier(schema, "migrations")
+    name = table.as_string(connection)
+    cursor = await connection.execute("select to_regclass(%s) is not null", (name,))
     if await cursor.fetchone() != (True,):
         return {}
-    cursor = await connection.execute("select number, digest from notifications.migrations")
+    cursor = await connection.execute(sql.SQL("select number, digest from {}").format(table))
     return {int(number): str(digest) for number, digest in await cursor.fetchall()}
 
 

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def live_server(data: Path, site: Path, *arguments: str) -> Iterator[str]:
-    """Run a server with its own database and one worker; give its address, ending in a slash."""
+def live_server(data: Path, site: Path, *arguments: str, **settings: str) -> Iterator[str]:
+    """Run a server with its own database and one worker; give its address, ending in a slash.
+
+    `settings` are environment variables.
+    """
     server = Program(
         "serve",
         "--port",
@@ -24,6 +27,7 @@ def live_server(data: Path, site: Path, *arguments: str) -> Iterator[str]:
         *arguments,
         WORKERS_DATA_DIR=os.fspath(data),
         WORKERS_SITE=os.fspath(site),
+        **settings,
     )
     try:
         yield f"{server.until('ready')['url']}/"

@@ -73,7 +73,7 @@ def test_constants_come_from_the_server(page: Page, live: str) -> None:
     """Batch, attempts, backoff and lease are what the server works with."""
     policy = httpx.get(f"{live}api/queue/policy", timeout=60).json()
     page.goto(live)
-    page.locator("#worker-b .constants summary").click()
+    page.locator("#queue-live .constants summary").click()
     shown = page.locator("#queue-constants").inner_text()
     assert str(policy["batch"]) in shown
     assert "30\u202fs → 2\u202fmin → 8\u202fmin → 32\u202fmin" in shown
@@ -81,11 +81,17 @@ def test_constants_come_from_the_server(page: Page, live: str) -> None:
 
 @pytest.mark.complaints(r"ERR_CONNECTION_REFUSED", r"ERR_CONNECTION_RESET", r"ERR_EMPTY_RESPONSE")
 def test_page_notices_a_server_that_goes(page: Page, tmp_path: Path, site: Site) -> None:
-    """When the server stops answering, the section says so instead of showing old numbers."""
-    with live_server(tmp_path, site.folder, "--no-worker") as origin:
+    """When the server stops answering, the section says so instead of showing old numbers.
+
+    It has no lab, and the page says that too, without asking for one.
+    """
+    with live_server(tmp_path, site.folder, "--no-worker", WORKERS_LAB="off") as origin:
         page.goto(origin)
         expect(page.locator("#queue-mode")).to_have_attribute("data-mode", "dormant")
-    expect(page.locator("#queue-absent")).to_be_visible()
+        page.locator("#worker-b").scroll_into_view_if_needed()
+        expect(page.locator("#lab-absent")).to_be_visible()
+        expect(page.locator("#lab")).to_be_hidden()
+    expect(page.locator("#queue-absent")).to_be_visible(timeout=10_000)
 
 
 def test_hidden_tab_asks_less_often_and_a_lost_server_is_asked_ever_more_seldom(

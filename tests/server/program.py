@@ -26,7 +26,7 @@ class Program:
     def __init__(self, *arguments: str, **environment: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "server", *arguments],
-            env=clean_environment() | {"WORKERS_LOG": "json"} | environment,
+            env=clean_environment() | {"WORKERS_LOG": "json", "WORKERS_JOBS": "off"} | environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

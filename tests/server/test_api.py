@@ -86,6 +86,7 @@ async def test_policy_is_what_the_settings_say(fresh_client, settings: Settings)
         "send_margin_s": 30.0,
         "poll_s": 5.0,
         "time_scale": 1.0,
+        "lab": settings.lab_mode,
     }
     assert settings.admin_token is not None
     assert settings.admin_token.get_secret_value() not in response.text

@@ -25,6 +25,7 @@ COMMANDS = ["serve", "work", "drain", "depth", "purge", "enqueue", "migrate", "h
 GROUPS = {
     "deliveries": ["list", "show", "retry", "cancel"],
     "channels": ["list", "pause", "resume"],
+    "jobs": ["list", "run", "history", "cancel"],
     "queue": [
         *("work", "enqueue", "depth", "list", "show", "retry", "promote", "cancel", "delete"),
         *("pause", "resume", "limit", "audit", "repeat", "repeats", "unrepeat", "purge"),

@@ -15,6 +15,7 @@ from server.database import open_pool
 from server.lab.behaviour import CHANNEL, Behaviour, prepare, set_behaviour
 from server.lab.channel import LabChannel
 from server.lab.figures import scaled
+from server.lab.worker import Kind
 from server.lab.workers import (
     LabWorkers,
     State,
@@ -150,10 +151,13 @@ async def test_what_can_be_done_when(lab_settings, database):
         await _until_running(worker)
         with pytest.raises(WrongStateError):
             lab.thaw(1)
+        lab.freeze_sending(1)
+        assert (worker.freezing, worker.state) == (True, State.RUNNING)
         lab.freeze(1)
+        assert not worker.freezing
         process = psutil.Process(worker.process.pid)
         await _until(lambda: process.status() == psutil.STATUS_STOPPED)
-        for impossible in (lab.freeze, lab.stop):
+        for impossible in (lab.freeze, lab.freeze_sending, lab.stop):
             with pytest.raises(WrongStateError, match="lab-1 is frozen"):
                 impossible(1)
         lab.thaw(1)
@@ -166,6 +170,21 @@ async def test_what_can_be_done_when(lab_settings, database):
         for stranger in (2, process.pid, 1 << 40):
             with pytest.raises(UnknownWorkerError):
                 lab.kill(stranger)
+
+
+async def test_a_drain_delivers_what_is_due_and_ends(lab_settings, database):
+    """No worker is there before it or after it."""
+    async with (
+        _workers(lab_settings, database) as lab,
+        await psycopg.AsyncConnection.connect(database, autocommit=True) as connection,
+    ):
+        payload = {"text": "x", "takes_s": 0}
+        await enqueue(connection, [NewDelivery(CHANNEL, CHANNEL, payload)] * 7)
+        worker = await lab.start(Kind.DRAIN)
+        await worker.watch
+        rows = await connection.execute(f"select status, holder from {TABLE}")
+        assert await rows.fetchall() == [("sent", None)] * 7
+    assert (worker.name, worker.state, worker.exit_code) == ("job-1", State.ENDED, 0)
 
 
 async def test_so_many_for_so_long(lab_settings, database):

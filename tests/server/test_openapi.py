@@ -15,7 +15,7 @@ from tests.server.conftest import NOWHERE, listening
 ADMIN = {"Authorization": "Bearer s3cret"}
 JSON = {"Content-Type": "application/json"}
 ADMINS = (
-    *("/api/deliveries", "/api/channels", "/api/lab", "/api/queue/events"),
+    *("/api/deliveries", "/api/channels", "/api/jobs/", "/api/lab", "/api/queue/events"),
     *("/api/queue/pictures", "/api/queue/jobs", "/api/queue/files"),
     *(f"/api/queues/{{name}}/{part}" for part in ("jobs", "stuck", "limits")),
     *(f"/api/queues/{{name}}/{part}" for part in ("pause", "resume", "bring-back")),
@@ -101,8 +101,9 @@ async def test_the_token_is_described_where_it_is_needed(document):
             secured.setdefault(*scheme.keys(), set()).add(path)
     paths = set(document["paths"])
     assert secured == {
-        "adminToken": {p for p in paths if p.startswith(ADMINS)},
+        "adminToken": {p for p in paths if p.startswith(ADMINS)} - {"/api/jobs/cost"},
         "drainToken": {"/api/queue/drain"},
+        "jobsToken": {"/api/jobs/{name}/runs"},
         "metricsToken": {"/api/metrics"},
     }
 
@@ -128,6 +129,15 @@ async def test_no_answer_that_is_not_described(fresh_client, document, impatient
         ("GET", "/api/readyz", {}),
         ("GET", "/api/queue/policy", {}),
         ("GET", "/api/queue/depth", {}),
+        ("GET", "/api/jobs", {}),
+        ("GET", "/api/jobs/cost", {}),
+        ("GET", "/api/jobs/purge/runs", {}),
+        ("GET", "/api/jobs/purge/runs", {"headers": ADMIN}),
+        ("GET", "/api/jobs/purge/runs?before=0", {"headers": ADMIN}),
+        ("GET", "/api/jobs/Purge/runs", {"headers": ADMIN}),
+        ("POST", "/api/jobs/nothing/runs", {}),
+        ("POST", "/api/jobs/nothing/runs", {"headers": ADMIN}),
+        ("POST", "/api/jobs/purge/runs/9/cancel", {"headers": ADMIN}),
         ("GET", "/api/page-messages", {}),
         ("GET", "/api/page-messages?after=x", {}),
         ("GET", "/api/page-messages?limit=1000", {}),
@@ -179,6 +189,8 @@ async def test_no_answer_that_is_not_described(fresh_client, document, impatient
         ("DELETE", "/api/lab/workers", {"headers": ADMIN}),
         ("POST", "/api/lab/workers/1/freeze", {"headers": ADMIN}),
         ("POST", "/api/lab/workers/1/thaw", {}),
+        ("POST", "/api/lab/workers/1/freeze-sending", {"headers": ADMIN}),
+        ("POST", "/api/lab/drains", {}),
         ("GET", "/api/lab/channel", {"headers": ADMIN}),
         ("PUT", "/api/lab/channel", {"json": {"fails": 2}, "headers": ADMIN}),
         ("PUT", "/api/lab/channel", {"json": {"fails": -2}, "headers": ADMIN}),

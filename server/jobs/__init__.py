@@ -1,0 +1,1 @@
+"""Named jobs and what wakes them: a cron line, an interval, a click, a call."""
