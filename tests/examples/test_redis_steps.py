@@ -57,7 +57,7 @@ def running(url: str, step: str, *arguments: str, **environment: str) -> Iterato
 def put(url: str, step: str, payload: str) -> None:
     """Add a job as a reader would."""
     with running(url, step, "put", payload) as process:
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
 
 
 def said(output: IO[str] | None, line: str) -> None:
@@ -73,7 +73,7 @@ def killed_in_the_middle(url: str, step: str, **environment: str) -> None:
     with running(url, step, "work", JOB_SECONDS="60", **environment) as worker:
         said(worker.stdout, "begin hello")
         worker.send_signal(signal.SIGKILL)
-        worker.wait(30)
+        worker.wait(60)
 
 
 def test_step_1_a_killed_worker_takes_its_job_along(server: redis.Redis, url: str) -> None:
@@ -120,7 +120,7 @@ def test_step_3_a_timer_dies_with_its_process(server: redis.Redis, url: str) -> 
     server.lmove(step3.JOBS, step3.PROCESSING, "RIGHT", "LEFT")
     code = "import step3; from common import connect; step3.retry_by_timer(connect(), 'hello', 60)"
     environment = {**os.environ, "REDIS_URL": url}
-    subprocess.run([sys.executable, "-c", code], cwd=STEPS, env=environment, check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", code], cwd=STEPS, env=environment, check=True, timeout=60)
     assert server.keys("*") == []
 
 
@@ -189,7 +189,7 @@ async def _fail_once(url: str) -> None:
         id_ = await queue.enqueue("flaky")
         first = Worker(client, waiting, queue.base, tasks)
         at_work = asyncio.create_task(first.run())
-        await asyncio.wait_for(begun.wait(), 30)
+        await asyncio.wait_for(begun.wait(), 60)
         first.stop()
         await at_work
         assert (await queue.depth()).scheduled == 1
@@ -199,7 +199,7 @@ async def _fail_once(url: str) -> None:
             for _ in range(2)
         ]
         beside = [asyncio.create_task(worker.run()) for worker in both]
-        await asyncio.wait_for(over.wait(), 30)
+        await asyncio.wait_for(over.wait(), 60)
         for worker in both:
             worker.stop()
         await asyncio.gather(*beside)
