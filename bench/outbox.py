@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 from bench.outbox_peers.measure import Drained, Server
 from bench.outbox_peers.subject import (
     FLOOR,
+    FLOOR_BESIDE_PEERS,
     GRAPHILE,
     OURS,
     PGBOSS,
@@ -54,7 +55,8 @@ LEVEL_SHARE = 0.25
 
 def _floor(batch: int, *, fused: bool, driver: str = "psycopg") -> Subject:
     name = f"floor {driver} {batch}{' fused' if fused else ''}"
-    return Subject(name, FLOOR, batch, {"fused": fused, "driver": driver})
+    kind = FLOOR if driver == "psycopg" else FLOOR_BESIDE_PEERS
+    return Subject(name, kind, batch, {"fused": fused, "driver": driver})
 
 
 OUTBOX = {batch: Subject(f"outbox {batch}", OURS, batch) for batch in (25, 200)}

@@ -7,7 +7,7 @@ import hashlib
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,20 @@ PATIENCE_S = 300.0
 
 @dataclass(frozen=True)
 class Kind:
-    """A queue: the program that speaks for it, and the question whether anything is left in it."""
+    """A queue: the program that speaks for it, and the question whether anything is left in it.
+
+    `needs_peers`: it runs where the peers' packages are.
+    """
 
     program: str
     left: str
+    needs_peers: bool = True
 
     def command(self) -> list[str]:
         """How its program is started, without its argument."""
         if self.program.endswith(".js"):
             return ["node", str(HERE / self.program)]
-        ours = self.program in {"ours", "floor"}
-        python = sys.executable if ours else str(VENV / "bin" / "python")
+        python = str(VENV / "bin" / "python") if self.needs_peers else sys.executable
         return [python, "-m", f"bench.outbox_peers.{self.program}"]
 
 
@@ -42,12 +45,17 @@ OURS = Kind(
     " where status = 'pending') then true"
     " else exists (select from notifications.notification_deliveries"
     " where status = 'processing') end",
+    needs_peers=False,
 )
 FLOOR = Kind(
     "floor",
     "case when exists (select from bare where state = 0) then true"
     " else exists (select from bare where state <> 2) end",
+    needs_peers=False,
 )
+FLOOR_BESIDE_PEERS = replace(FLOOR, needs_peers=True)
+"""The same where asyncpg is."""
+
 PGQUEUER = Kind("pgqueuer_peer", "exists (select from pgqueuer)")
 PROCRASTINATE = Kind(
     "procrastinate_peer",

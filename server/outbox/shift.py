@@ -7,7 +7,6 @@ claims what is to be sent next. No transaction is open while something is sent.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from types import TracebackType
@@ -16,13 +15,13 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 import psycopg
 
 from . import queue
-from .account import count, told
+from .account import told
 from .breaker import Standing
 from .connect import AWAY
-from .errors import SettleAbandonedError
 from .flight import Cut, Flight
-from .model import Delivery, Settled, Settlement, Tally
-from .policy import covered, decide, growing_pause, next_ahead, wants_more
+from .landing import Landing
+from .model import Delivery, Settlement, Tally
+from .policy import covered, decide, next_ahead, wants_more
 from .sending import send_one
 
 if TYPE_CHECKING:
@@ -69,14 +68,11 @@ class Shift:
         self._ahead = 0
         self._landed = 0
         self._asked = 0
-        self._unsaved = 0
         self._dry = False
         self._beside: asyncio.Task[None] | None = None
         self._outcomes: list[Settlement] = []
-        self._returnable: list[Delivery] = []
         self._left: list[Delivery] = []
-        self._handing_back: set[asyncio.Task[None]] = set()
-        self._stopped_at: float | None = None
+        self._landing = Landing(turn, stop, tally, self.flight.stir)
         self._renewing = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
 
@@ -92,7 +88,8 @@ class Shift:
         trace: TracebackType | None,
     ) -> None:
         """Cancels whatever is left."""
-        for task in (self._watch, self._beside, *self._handing_back):
+        self._landing.abandon()
+        for task in (self._watch, self._beside):
             if task is not None:
                 task.cancel()
         if self._beside is not None:
@@ -161,12 +158,8 @@ class Shift:
                 self._left,
                 level=logging.WARNING,
             )
-        if self._outcomes:
-            settling, self._outcomes = self._outcomes, []
-            await self._save(settling)
-        await asyncio.gather(*self._handing_back)
-        returnable, self._returnable = self._returnable, []
-        await self._release(returnable)
+        settling, self._outcomes = self._outcomes, []
+        await self._landing.finish(settling)
 
     def _wants_more(self) -> bool:
         flight = self.flight
@@ -184,8 +177,8 @@ class Shift:
         Returns `most` without having claimed if it had to try again to settle.
         """
         turn, flight = self._turn, self.flight
-        if self._unsaved:
-            await flight.until(lambda: not self._unsaved)
+        if self._landing.unsaved:
+            await flight.until(lambda: not self._landing.unsaved)
         opened = []
         if flight.running < turn.policy.concurrency or self._wants_more():
             opened = [
@@ -193,9 +186,7 @@ class Shift:
                 for name in turn.parking.standing(Standing.OPEN)
                 if name in among and not flight.waits(name)
             ]
-        if self._returnable:
-            returnable, self._returnable = self._returnable, []
-            self._hand_back(returnable)
+        self._landing.hand_back()
         settling, self._outcomes = self._outcomes, []
         aboard, landed = flight.aboard, self._landed
         asked_at = turn.clock()
@@ -214,14 +205,14 @@ class Shift:
         except psycopg.Error as error:
             if not settling:
                 raise
-            await self._save(settling, error)
+            await self._landing.save(settling, error)
             return most
         finally:
             self._asked -= 1
             flight.stir()
         landed = self._landed - landed
         self._ahead = next_ahead(turn.policy, self._ahead, aboard=aboard, landed=landed)
-        self._saved(settling, answers)
+        self._landing.saved(settling, answers)
         self._admit(deliveries, asked_at)
         self._dry = len(deliveries) < most
         return len(deliveries)
@@ -245,7 +236,7 @@ class Shift:
         """Whether one connection will do."""
         return (
             self._dry
-            or self._unsaved > 0
+            or self._landing.unsaved > 0
             or self._stop.is_set()
             or self._ahead < self._turn.policy.batch
         )
@@ -279,15 +270,15 @@ class Shift:
         self.tally.claimed += len(deliveries)
         told("claimed %d deliveries", "claim", deliveries, level=logging.DEBUG)
         if self._stop.is_set():
-            self._returnable += deliveries
+            self._landing.keep(deliveries)
         else:
             self.flight.admit(deliveries)
 
     async def _watch_stop(self) -> None:
         """Hands back what waits as soon as `stop` is set, and cuts off what takes too long."""
         await self._stop.wait()
-        self._note_stop()
-        self._hand_back(self.flight.withdraw())
+        self._landing.note_stop()
+        self._landing.hand_back(self.flight.withdraw())
         try:
             async with asyncio.timeout(self._turn.policy.stop_s):
                 await self._turn.leaving.wait()
@@ -313,7 +304,7 @@ class Shift:
             self._left.append(delivery)
         elif not isinstance(outcome, Cut):
             if turn.parking.judge(delivery.channel, outcome):
-                self._hand_back(self.flight.withdraw([delivery.channel]))
+                self._landing.hand_back(self.flight.withdraw([delivery.channel]))
             self._landed += 1
             self._outcomes.append(decide(turn.policy, delivery, outcome, turn.chance()))
 
@@ -322,7 +313,7 @@ class Shift:
         if self.flight.cut_by(delivery) is Cut.LOST:
             self.tally.lost += 1
         else:
-            self._returnable.append(delivery)
+            self._landing.keep([delivery])
 
     async def _may_start(self, delivery: Delivery) -> bool:
         """Extends all leases and returns whether that covers this one's send."""
@@ -336,7 +327,7 @@ class Shift:
             self.tally.lost += 1
             return False
         if not self._covers(delivery):
-            self._returnable.append(delivery)
+            self._landing.keep([delivery])
             return False
         return True
 
@@ -347,94 +338,3 @@ class Shift:
         return ends is not None and covered(
             turn.policy, timeout_s=timeout_s, now=turn.clock(), lease_ends=ends
         )
-
-    def _hand_back(self, deliveries: Sequence[Delivery]) -> None:
-        """Releases what was not started, beside the sends that go on."""
-        if deliveries:
-            task = asyncio.create_task(self._release(deliveries))
-            self._handing_back.add(task)
-            task.add_done_callback(self._handing_back.discard)
-
-    async def _release(self, deliveries: Sequence[Delivery]) -> None:
-        """Hands deliveries back; if that fails, it is tried again, the last time at the end."""
-        if not deliveries:
-            return
-        self._turn.leases.drop(deliveries)
-        try:
-            released = await self._turn.ask(
-                lambda connection: queue.release(connection, deliveries)
-            )
-        except AWAY as error:
-            log.warning(
-                "could not release %d deliveries: %s",
-                len(deliveries),
-                error,
-                extra={"action": "release-failed", "ids": sorted(d.id for d in deliveries)},
-            )
-            self._returnable += deliveries
-            return
-        self.tally.released += len(released)
-        log.info(
-            "released %d deliveries",
-            len(released),
-            extra={"action": "release", "ids": sorted(released)},
-        )
-
-    def _saved(self, settlements: Sequence[Settlement], answers: Sequence[Settled]) -> None:
-        self._turn.leases.drop(settlements)
-        count(self.tally, answers)
-
-    async def _save(
-        self, settlements: Sequence[Settlement], error: psycopg.Error | None = None
-    ) -> None:
-        """Writes outcomes, however often it takes; nothing is claimed meanwhile.
-
-        `error` is what the first try came to, if there was one.
-        """
-        failures = 0
-        self._unsaved += 1
-        try:
-            while True:
-                if error is not None:
-                    failures += 1
-                    await self._pause_settling(settlements, failures, error)
-                try:
-                    answers = await self._turn.ask(
-                        lambda connection: queue.settle(
-                            connection, settlements, holder=self._turn.holder
-                        )
-                    )
-                except psycopg.Error as next_error:
-                    error = next_error
-                    continue
-                self._saved(settlements, answers)
-                return
-        finally:
-            self._unsaved -= 1
-            self.flight.stir()
-
-    async def _pause_settling(
-        self, settlements: Sequence[Settlement], failures: int, error: psycopg.Error
-    ) -> None:
-        log.warning(
-            "could not settle %d deliveries, trying again: %s",
-            len(settlements),
-            error,
-            extra={"action": "settle-failed", "failures": failures},
-        )
-        leaving = self._turn.leaving
-        if leaving.is_set() or (
-            self._stop.is_set()
-            and self._turn.clock() >= self._note_stop() + self._turn.policy.stop_s
-        ):
-            ids = sorted(one.id for one in settlements)
-            raise SettleAbandonedError(f"outcomes of {ids} are lost: {error}") from error
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(growing_pause(failures, first_s=0.1, most_s=5.0)):
-                await leaving.wait()
-
-    def _note_stop(self) -> float:
-        """When it was first seen that this worker is to stop, on its clock."""
-        if self._stopped_at is None:
-            self._stopped_at = self._turn.clock()
-        return self._stopped_at

@@ -285,7 +285,7 @@ def test_without_isolation(page: Page, origin: str) -> None:
     """Nothing can interrupt a loop there, so its worker is ended; a coroutine still stops."""
     serve_without(page, *ISOLATION)
     page.goto(f"{origin}harness/index.html")
-    page.evaluate(OPEN, {"size": 1, "graceMs": 2_000})
+    page.evaluate(OPEN, {"size": 1, "graceMs": 5_000})
     assert PythonPool(page).play("""
         const slept = await outcome(pool.run("sleep", { seconds: 3600 }, { timeout: 30 }));
         const spun = await outcome(pool.run("spin", {}, { timeout: 30 }));

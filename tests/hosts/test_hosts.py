@@ -32,7 +32,7 @@ from tests.server.program import clean_environment
 HOSTS = 4
 DELIVERIES = 200
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ async def url(settings, database, valkey, tmp_path):
         yield client.base_url
 
 
-@pytest.mark.timeout(1800 if FULL else 300)
+@pytest.mark.timeout(1800 if FULL else 600)
 async def test_requests_made_from_the_document_find_nothing(url, deliveries, tmp_path):
     """Good ones are taken, bad ones refused, and every answer is as it is described."""
     assert deliveries[0] == 1
