@@ -26,6 +26,8 @@ ALL = (
     "run",
     "worker",
     "replicas",
+    "purge",
+    "wait",
 )
 
 
