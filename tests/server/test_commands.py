@@ -27,7 +27,7 @@ GROUPS = {
     "channels": ["list", "pause", "resume"],
     "queue": [
         *("work", "enqueue", "depth", "list", "show", "retry", "promote", "cancel", "delete"),
-        *("pause", "resume", "limit", "audit", "repeat", "repeats", "unrepeat", "purge"),
+        *("pause", "resume", "limit", "audit", "repeat", "repeats", "unrepeat", "purge", "keep"),
     ],
 }
 IN_GROUPS = [f"{group} {command}" for group, commands in GROUPS.items() for command in commands]
