@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from server.app import create_app
 from server.database import bring_up_to_date, database
+from server.engines import check_installed
 from server.errors import AlreadyRunningError, PortInUseError, RedisServerError, WorkersError
 from server.jobs.statements import migrate_jobs
 from server.redis_server import redis_server
@@ -35,8 +36,11 @@ def serve(settings: Settings, *, with_worker: bool = True, with_queue: bool = Tr
 
     A queue of jobs that cannot be had is said in the log, and everything else goes on without it.
     Raises AlreadyRunningError if a server uses the data folder, PortInUseError if the address is
-    taken, DatabaseError if there is no database to be had.
+    taken, DatabaseError if there is no database to be had, SettingsError for an engine of the queue
+    that is not installed.
     """
+    if with_queue:
+        check_installed(settings)
     with _alone(settings) as note, _listening(settings) as listener:
         url = _url(settings.host, listener.getsockname()[1])
         note(url)

@@ -1,4 +1,4 @@
-"""`workers queue repeat`, `repeats`, `unrepeat` and `purge`: series of jobs, and what is kept."""
+"""`workers queue repeat`, `repeats`, `unrepeat`, `purge`, `keep`: series, and what is kept."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 import typer
 
 from server.redisq import Queue
+from server.redisq.queue import Setting
 from server.terminal import DataDir, print_json
 
 Result = TypeVar("Result")
@@ -30,7 +31,11 @@ class On(Protocol):
 
 def add_to(app: typer.Typer, on: On) -> None:
     """Give the group these commands, which run by `on`."""
+    _add_series(app, on)
+    _add_kept(app, on)
 
+
+def _add_series(app: typer.Typer, on: On) -> None:
     @app.command()
     def repeat(  # noqa: PLR0913, PLR0917 - an option each
         name: Series,
@@ -86,6 +91,8 @@ def add_to(app: typer.Typer, on: On) -> None:
             typer.echo(f"workers: there is no series {name}", err=True)
             raise typer.Exit(1)
 
+
+def _add_kept(app: typer.Typer, on: On) -> None:
     @app.command()
     def purge(  # noqa: PLR0913, PLR0917 - an option each
         state: Annotated[Purgeable, typer.Argument(help="Where they are.")],
@@ -118,3 +125,37 @@ def add_to(app: typer.Typer, on: On) -> None:
             return total
 
         print_json(on(queue, data_dir, all_of_them))
+
+    @app.command()
+    def keep(  # noqa: PLR0913, PLR0917 - an option each
+        done: Annotated[int | None, typer.Option(min=0, help="Most jobs that are done.")] = None,
+        done_s: Annotated[int | None, typer.Option(min=0, help="For how many seconds.")] = None,
+        done_bytes: Annotated[
+            int | None, typer.Option(min=0, help="Most bytes of their payloads and results.")
+        ] = None,
+        dead: Annotated[int | None, typer.Option(min=0, help="Most jobs that are dead.")] = None,
+        dead_s: Annotated[int | None, typer.Option(min=0, help="For how many seconds.")] = None,
+        queue: Name = None,
+        data_dir: DataDir = None,
+    ) -> None:
+        """Say how many jobs are kept that have ended, and for how long. 0 stands for the default.
+
+        The defaults: 10,000 that are done, for a day, of 256 MiB together; 100,000 that are dead,
+        for 90 days. The oldest go first. Jobs that have ended already keep their time.
+
+        \b
+        Examples:
+          workers queue keep --done 100000 --done-s 3600
+          workers queue keep --dead-s 0 --queue photos
+        """
+        given: dict[Setting, int | None] = {
+            "keep_done": done,
+            "keep_done_ms": None if done_s is None else 1000 * done_s,
+            "keep_bytes": done_bytes,
+            "keep_dead": dead,
+            "keep_dead_ms": None if dead_s is None else 1000 * dead_s,
+        }
+        settings = {name: value or None for name, value in given.items() if value is not None}
+        if not settings:
+            raise typer.BadParameter("say what is to be kept")
+        on(queue, data_dir, lambda q: q.configure(settings))

@@ -18,6 +18,7 @@ __all__ = [
     "EngineWorker",
     "JobView",
     "TaskJob",
+    "check_installed",
     "open_engine",
     "open_worker",
 ]
@@ -34,6 +35,12 @@ def _bullmq() -> ModuleType:
             hint="Install it: .venv/bin/pip install -e '.[bullmq]'",
             exit_code=2,
         ) from error
+
+
+def check_installed(settings: Settings) -> None:
+    """Raises SettingsError, which says how to install it, if the engine of the settings is not."""
+    if settings.queue_engine == "bullmq":
+        _bullmq()
 
 
 def open_engine(settings: Settings, url: str) -> AbstractAsyncContextManager[Engine]:

@@ -26,6 +26,9 @@ ALL = (
     "run",
     "worker",
     "replicas",
+    "cluster",
+    "purge",
+    "wait",
 )
 
 
@@ -62,7 +65,11 @@ def installed_version() -> str:
 def run(*arguments: str) -> int:
     """Run these tests on it, or all, on one engine, and return pytest's exit status."""
     install()
-    chosen = arguments or [*(f"tests/redisq/test_{name}.py" for name in ALL), "-k", "valkey"]
+    chosen = arguments or [
+        *(f"tests/redisq/test_{name}.py" for name in ALL),
+        "-k",
+        "valkey or cluster",
+    ]
     plain = ("xdist", "playwright", "schemathesis", "cacheprovider")
     command = [sys.executable, "-m", "pytest", "-q", *(f"-pno:{name}" for name in plain)]
     return subprocess.run([*command, *chosen], cwd=ROOT, env=_environment(), check=False).returncode

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import Redis
 from typer.testing import CliRunner
 
 from server.cli import app
@@ -56,3 +58,14 @@ def test_jobs_are_purged_by_what_they_are(say: Any) -> None:
     assert (code, json.loads(said)) == (0, {"looked": 1, "gone": 0})
     code, _ = say("purge", "active")
     assert code == 2
+
+
+def test_how_much_is_kept_is_said_while_it_works(say: Any) -> None:
+    """By number, time and bytes; 0 takes it back."""
+    with Redis.from_url(os.environ["REDIS_URL"]) as client:
+        assert say("keep", "--done", "7", "--done-s", "60", "--done-bytes", "1000") == (0, "")
+        fields = ("keep_done", "keep_done_ms", "keep_bytes", "keep_dead")
+        assert client.hmget("jq:{default}:meta", fields) == [b"7", b"60000", b"1000", None]
+        assert say("keep", "--done", "0", "--dead", "5") == (0, "")
+        assert client.hmget("jq:{default}:meta", fields) == [None, b"60000", b"1000", b"5"]
+    assert say("keep")[0] == 2

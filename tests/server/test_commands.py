@@ -28,7 +28,7 @@ GROUPS = {
     "jobs": ["list", "run", "history", "cancel"],
     "queue": [
         *("work", "enqueue", "depth", "list", "show", "retry", "promote", "cancel", "delete"),
-        *("pause", "resume", "limit", "audit", "repeat", "repeats", "unrepeat", "purge"),
+        *("pause", "resume", "limit", "audit", "repeat", "repeats", "unrepeat", "purge", "keep"),
     ],
 }
 IN_GROUPS = [f"{group} {command}" for group, commands in GROUPS.items() for command in commands]

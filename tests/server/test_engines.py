@@ -24,6 +24,7 @@ from server.redisq import (
     Snooze,
     Tasks,
 )
+from server.serve import serve
 from server.settings import Settings
 from tests.redisq.servers import server
 from tests.server.program import run
@@ -448,18 +449,20 @@ def test_the_command_line_uses_the_engine_that_is_set(valkey):
     assert "WORKERS_QUEUE_ENGINE" in refused.stderr
 
 
-def test_an_engine_that_is_not_installed_is_named(monkeypatch):
-    """With the command that installs it."""
+def test_an_engine_that_is_not_installed_is_named(monkeypatch, tmp_path):
+    """With the command that installs it, and before a server starts anything."""
     monkeypatch.setitem(sys.modules, "bullmq", None)
     monkeypatch.delitem(sys.modules, "server.engines.bullmq_engine", raising=False)
-    settings = Settings(queue_engine="bullmq")
+    settings = Settings(queue_engine="bullmq", data_dir=tmp_path)
     for ask in (
+        lambda: serve(settings),
         lambda: open_engine(settings, "unix:///nowhere"),
         lambda: open_worker(settings, "unix:///nowhere", Tasks()),
     ):
         with pytest.raises(SettingsError, match="not installed") as caught:
             ask()
         assert "[bullmq]" in str(caught.value.hint)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_page_has_a_row_for_each_difference():

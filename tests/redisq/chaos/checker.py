@@ -47,12 +47,14 @@ class Books:
                 if token <= self.highest[id_]:
                     yield f"{id_} ran under the token {token} after {self.highest[id_]}"
                 self.highest[id_] = max(self.highest[id_], token)
-            elif note["what"] == "verdict" and note["verdict"] == "ok":
+            elif note["what"] == "verdict" and (note["verdict"], note["kind"]) == ("ok", "done"):
+                # Of other kinds the note may come late: the job may have begun again by then.
                 highest = self.highest[id_]
+                if self._forgotten(token, note["at"]):
+                    continue
+                self.accepted[id_] += 1
                 if token != highest and not self._forgotten(highest):
                     yield f"{id_}: accepted under {token}, though {highest} had begun"
-                if note["kind"] == "done" and not self._forgotten(token, note["at"]):
-                    self.accepted[id_] += 1
 
     def compare(self, id_: str, end: End) -> Iterator[str]:
         """Give what does not fit to how a job ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from tests.redisq.chaos.plan import Plan
@@ -47,7 +48,9 @@ def report(plan: Plan, seen: Seen, findings: list[str], took_s: float) -> str:
         "",
     ]
     if findings:
-        lines += [f"NOT KEPT ({len(findings)}):", *(f"  {line}" for line in findings[:MOST])]
+        lines += [f"NOT KEPT ({len(findings)}):", *(f"  {line}" for line in findings[:MOST]), ""]
+        named = {id_ for line in findings[:MOST] for id_ in re.findall(r"job-\d+", line)}
+        lines += [f"  {note}" for note in seen.notes if note["id"] in named][:MOST]
     else:
         lines.append("Every promise was kept.")
     return "\n".join(lines) + "\n"
