@@ -5,7 +5,7 @@ import { age, size } from "./numbers.js";
 import { drawJobs } from "./section-jobs-figure.js";
 import { emptyJobs, listed, measured } from "./section-jobs-state.js";
 import { showCost, showJobs, showRules, showRuns } from "./section-jobs-tables.js";
-import { say, whenSpoken } from "./text.js";
+import { loadLaterWords, say, whenSpoken } from "./text.js";
 import { showStatus } from "./told.js";
 
 /**
@@ -14,6 +14,8 @@ import { showStatus } from "./told.js";
  * @import { Cost, Job } from "./section-jobs-state.js"
  * @import { Run } from "./section-jobs-tables.js"
  */
+
+await loadLaterWords();
 
 const STATUS = "jobs-status";
 const LOG = "jobs-log";

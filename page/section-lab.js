@@ -10,7 +10,7 @@ import { emptyLab, reduce } from "./section-lab-state.js";
 import { LabStream } from "./section-lab-stream.js";
 import { showFigures, showGoals, showRows, showSummary } from "./section-lab-tables.js";
 import { showCrew } from "./section-lab-workers.js";
-import { say, whenSpoken } from "./text.js";
+import { loadLaterWords, say, whenSpoken } from "./text.js";
 import { showStatus } from "./told.js";
 
 /**
@@ -20,6 +20,8 @@ import { showStatus } from "./told.js";
  * @import { Behaviour, LabFigures, Verb } from "./section-lab-api.js"
  * @import { LabEvent, Line, Row } from "./section-lab-state.js"
  */
+
+await loadLaterWords();
 
 const STATUS = "lab-status";
 const LOG = "lab-log";

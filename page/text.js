@@ -16,11 +16,14 @@ let language = document.documentElement.lang === "en" ? "en" : "de";
 const loading = new Map();
 /** @type {Words} */
 let words = {};
+/** Whether the words of the sections that come later are wanted as well. */
+let later = false;
 /** @type {Set<() => void>} */
 const listeners = new Set();
 
 /**
- * @param {Language | `${Language}-page`} name what scripts say, or what stands on the page
+ * @param {Language | `${Language}-page` | `${Language}-later`} name what scripts say from the first
+ * view on, what stands on the page, or what sections say that come later
  * @returns {Promise<Words>}
  */
 function load(name) {
@@ -39,6 +42,15 @@ function load(name) {
 /** Loads what scripts say in the language in which the page was served. */
 export async function loadWords() {
   words = await load(language);
+}
+
+/** Loads what the sections say that are not there in the first view, from now on in any language. */
+export async function loadLaterWords() {
+  later = true;
+  const wanted = language;
+  const more = await load(`${wanted}-later`);
+  // Otherwise the change of language has brought them along.
+  if (wanted === language) words = { ...words, ...more };
 }
 
 /** @returns {Language} */
@@ -93,7 +105,8 @@ export function whenSpoken(listener) {
  */
 export async function speak(wanted) {
   const [said, written] = await Promise.all([load(wanted), load(`${wanted}-page`)]);
-  words = { ...written, ...said };
+  const more = later ? await load(`${wanted}-later`) : {};
+  words = { ...written, ...said, ...more };
   language = wanted;
   document.documentElement.lang = wanted;
   for (const element of document.querySelectorAll("*")) translate(element);

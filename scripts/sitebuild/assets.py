@@ -32,7 +32,8 @@ def collect_assets(root: Path, words: dict[str, Words], samples: Path | None, fo
     """Fill a folder with the page's modules, style, typefaces, words and samples.
 
     `words` become text/NAME.json, by their name: `de` and `en` are what scripts say, `de-page` and
-    `en-page` what stands on the page, which is needed only when the language is switched.
+    `en-page` what stands on the page, which is needed only when the language is switched; `-later`
+    is what sections say that are loaded when a reader comes near.
     Inside it, paths are as in the repository, so that relative imports hold. Raises BuildError.
     """
     for path in files_under(root / "page"):

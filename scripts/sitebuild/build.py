@@ -21,6 +21,7 @@ from sitebuild.samples import make_samples
 from sitebuild.words import (
     LANGUAGES,
     Words,
+    later_apart,
     read_english,
     read_strings,
     require_equal,
@@ -53,7 +54,9 @@ def build(place: Place, *, base: str, say: Callable[[str], None]) -> None:
     require_equal(page_words["de"], page_words["en"])
     strings = read_strings(place.root / "page" / "text" / "strings.toml")
     _require_agreement(page_words, strings)
-    words = strings | {f"{language}-page": page_words[language] for language in LANGUAGES}
+    words = {f"{language}-page": page_words[language] for language in LANGUAGES}
+    for language in LANGUAGES:
+        words[language], words[f"{language}-later"] = later_apart(strings[language])
     place.temporary.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.temporary) as name:
         new = Path(name) / "site"

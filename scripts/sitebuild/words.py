@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Words = dict[str, str]
 LANGUAGES = ("de", "en")
+LATER = {"jobs", "lab"}
+"""How the keys begin of what is said only by sections that are loaded when a reader comes near."""
+
 _MARK = "data-t"
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
@@ -122,6 +125,12 @@ def read_strings(path: Path) -> dict[str, Words]:
             strings[language][key] = entry[language]
         _same_placeholders(path.name, key, entry["de"], entry["en"])
     return strings
+
+
+def later_apart(strings: Words) -> tuple[Words, Words]:
+    """Return what scripts say from the first view on, and what sections say that come later."""
+    later = {key: said for key, said in strings.items() if key.partition(".")[0] in LATER}
+    return {key: said for key, said in strings.items() if key not in later}, later
 
 
 def require_equal(german: Words, english: Words) -> None:

@@ -59,7 +59,7 @@ def words_of(site: Site) -> dict[str, dict[str, str]]:
     return {
         language: {
             key: plain(words)
-            for name in (f"{language}-page", language)
+            for name in (f"{language}-page", language, f"{language}-later")
             for key, words in json.loads((folder / f"{name}.json").read_text("utf-8")).items()
         }
         for language in ("de", "en")

@@ -127,6 +127,7 @@ async def test_late_writes_are_refused(known, connect, database):
     await _expire(known)
     assert await store.extend(known, late.run, late.fence, lease_s=300) == (False, None)
     assert not await store.finish(known, late.run, late.fence, DONE)
+    assert not await store.cancel(known, "tidy", late.run, by="x")
     running = Running(late, connect, database, Settings(DATABASE_URL=database))
     with pytest.raises(LeaseLostError):
         async with running.fenced():

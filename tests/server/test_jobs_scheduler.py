@@ -30,11 +30,11 @@ HAND = Job("hand", "is woken by hand", _nothing)
 class Server:
     """A scheduler that begins runs and ends them at once; `began` has what it began."""
 
-    def __init__(self, name, jobs, connect, *, ends=True):
+    def __init__(self, name, jobs, connect, *, hears=True, lease_s=60.0):
         self.began = []
         self._name = name
-        self._ends = ends
-        self.scheduler = Scheduler(jobs, connect, self._wake, lease_s=60.0)
+        self._hears = hears
+        self.scheduler = Scheduler(jobs, connect, self._wake, lease_s=lease_s)
         self.some = asyncio.Event()
 
     async def _wake(self, connection, job, waker, by, tick):
@@ -44,11 +44,11 @@ class Server:
         )  # fmt: skip
         if claim is not None:
             self.began.append(claim)
-            if self._ends:
-                done = Ended(Outcome.SUCCEEDED)
-                assert await store.finish(connection, claim.run, claim.fence, done)
+            done = Ended(Outcome.SUCCEEDED)
+            assert await store.finish(connection, claim.run, claim.fence, done)
             self.some.set()
-            self.scheduler.look_again()
+            if self._hears:
+                self.scheduler.look_again()
         return claim
 
     @asynccontextmanager
@@ -101,7 +101,8 @@ async def test_a_server_that_was_down_over_ticks(connect, connection, rule, expe
     # The last ticks were years ago, and so will the next be.
     await _since(connection, "200 years")
     jobs = _jobs(2**30, catch_up=CatchUp(rule.most, 0.0))
-    server = Server("late", jobs, connect)
+    # It does not hear of the end of a run, as if another server had it.
+    server = Server("late", jobs, connect, hears=False, lease_s=0.2)
     async with server.running():
         await asyncio.wait_for(_decided(connection, jobs), PATIENCE_S)
     ticks = [claim.scheduled_for for claim in server.began]
@@ -136,6 +137,20 @@ async def test_a_tick_waits_for_a_run_that_goes_on(connect, connection):
             "update jobs.jobs set lease_expires_at = now() where run_id is not null"
         )
         server.scheduler.look_again()
+        await asyncio.wait_for(server.some.wait(), PATIENCE_S)
+    runs = await store.history(connection)
+    assert [run.outcome for run in runs] == [Outcome.SUCCEEDED, Outcome.LOST]
+
+
+async def test_the_end_of_a_lease_is_looked_at_without_a_word(connect, connection):
+    """A server that is gone says nothing; what waits for it begins all the same."""
+    await _since(connection, "1 hour")
+    await store.begin(
+        connection, "tidy", waker=Waker.CLICK, woken_by="x", holder="gone", lease_s=0.5
+    )
+    server = Server("there", _jobs(2**30), connect)
+    await connection.execute("update jobs.jobs set decided_until = now() - interval '100 years'")
+    async with server.running():
         await asyncio.wait_for(server.some.wait(), PATIENCE_S)
     runs = await store.history(connection)
     assert [run.outcome for run in runs] == [Outcome.SUCCEEDED, Outcome.LOST]
