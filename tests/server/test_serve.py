@@ -52,7 +52,10 @@ def test_ctrl_c_stops_every_child(start, data_dir):
     """
     program = start()
     url = _ready(program)
-    assert httpx.get(f"{url}/api/readyz", timeout=PATIENCE_S).json() == {"status": "ok", "queue": "off"}
+    assert httpx.get(f"{url}/api/readyz", timeout=PATIENCE_S).json() == {
+        "status": "ok",
+        "queue": "off",
+    }
     assert not (data_dir / "valkey").exists()
     everybody = [*family(program), postmaster(data_dir)]
     everybody += everybody[-1].children()
