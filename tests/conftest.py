@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -72,11 +73,14 @@ LONGEST = (
 )
 """The files that take longest. They come first, so that no process is left with one in the end."""
 
+ADDRESS = re.compile(r"0x[0-9a-f]{8,}")
+"""How an object that has no name of its own is written."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first, and refuse a test whose name holds a set.
+    """Put the longest files first, and refuse a test whose name holds a set or an address.
 
-    The order of a set differs between the processes of one run.
+    The order of a set, and where an object lies, differ between the processes of one run.
     """
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
@@ -85,6 +89,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for value in parameters.values():
             if isinstance(value, (set, frozenset)) and str(value) in item.name:
                 raise pytest.UsageError(f"give the set in its parameters an id: {item.nodeid}")
+            if ADDRESS.search(str(value)) and ADDRESS.search(item.name):
+                raise pytest.UsageError(f"give the object in its parameters an id: {item.nodeid}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
