@@ -102,7 +102,7 @@ async def _stage(wired: Network) -> AsyncIterator[tuple[Stage, list[OnHost]]]:
         database: Database = wired.at_hub(lambda: stack.enter_context(own_database(addresses="*")))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hosts-"))
         await prepare(database)
-        stage = Stage(database, Path(folder), seed=1, weak=False)
+        stage = Stage(database, Path(folder), seed=1)
         listener = wired.at_hub(lambda: socket.create_server(("0.0.0.0", 0)))  # noqa: S104 - there
         async with stage.receiver.listening(listener):
             workers = [OnHost(host, stage) for host in wired.hosts]

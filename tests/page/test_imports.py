@@ -78,4 +78,5 @@ def test_every_module_is_used() -> None:
     graph = imports()
     loaded = {name for wanted in graph.values() for name in wanted}
     entries = {"main.js", "worker.js", "first-paint.js", "transfer-worker.js"}
+    entries |= {"dashboard.js", "dashboard-paint.js"}
     assert set(graph) - loaded - entries == set()
