@@ -1,6 +1,6 @@
 """What a task costs in the pool here, beside its peers and beside bare workers.
 
-    python -m bench.pool [--rounds 7] [--passes 60]
+    python -m bench.pool [--rounds 24] [--passes 60]
 
 One Chromium, one page, every subject's workers alive all the time. In each round the subjects take
 turns, three passes each, in an order that moves on by one from round to round. The best pass
@@ -98,6 +98,10 @@ Figures = dict[Kind, dict[str, list[float]]]
 """Milliseconds of each subject, one for each round."""
 
 
+FEW_ROUNDS = 7
+"""Of what moves megabytes or waits for what hangs: such figures need no more to be steady."""
+
+
 def in_rounds(page: Page, rounds: int, kinds: Sequence[Kind]) -> Figures:
     """Measure everything `rounds` times, after one round that nobody counts."""
     figures: Figures = {kind: {name: [] for name in kind.subjects} for kind in kinds}
@@ -175,19 +179,20 @@ def report_deaths(page: Page, rounds: int, bounds: Bounds) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the comparison; the exit code is 0 if every bound holds and 1 if not."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=7, help="at least 2")
+    parser.add_argument("--rounds", type=int, default=24, help="at least 2")
     parser.add_argument("--passes", type=int, default=60, help="of transfers of every size")
     chosen = parser.parse_args(arguments)
     bounds = Bounds()
+    few = min(chosen.rounds, FEW_ROUNDS)
     with served() as origin, sync_playwright() as playwright:
         with chromium(playwright, origin) as page:
             report_tasks(in_rounds(page, chosen.rounds, TASKS), bounds)
-            report_moves(in_rounds(page, chosen.rounds, [*TRANSFERS, COPY]), bounds)
+            report_moves(in_rounds(page, few, [*TRANSFERS, COPY]), bounds)
         for words, flags in (("no collection begun", [NOT_MARKING]), ("as usual", [])):
             with chromium(playwright, origin, flags) as page:
                 report_transfers(page, chosen.passes, words, bounds)
         with chromium(playwright, origin) as page:
-            report_deaths(page, chosen.rounds, bounds)
+            report_deaths(page, few, bounds)
         print("(d) bytes of JavaScript heap after a forced collection")
         report_leaks(playwright, origin, bounds)
     for broken in bounds.broken:
